@@ -1,0 +1,76 @@
+"""What can be set, with its defaults: frozen models that refuse unknown keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from atomic.verdict.facts import Leftover
+
+
+class Section(BaseModel):
+    """Base of every table of the file. Errors never repeat a value: it may be a secret."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
+
+
+class AgentSettings(Section):
+    """``[agent]``: how the agent is called, the same way for every model of a policy."""
+
+    command: tuple[str, ...] = Field(default=(), description="program and first arguments; empty: atomic, else pi")
+    args: tuple[str, ...] = Field(default=(), description="further arguments of each session")
+    env: dict[str, str] = Field(default={}, repr=False, description="variables added to the agent's environment")
+    approve: bool | None = Field(default=None, description="whether the agent trusts the project's own settings")
+    leftover: Leftover = Field(default="kill", description="processes that stay after a session: kill or keep")
+    may_stay: tuple[str, ...] = Field(default=(), description="names of processes that may stay, build daemons say")
+
+
+class RecordSettings(Section):
+    """``[record]``: where the files of runs are kept, and how."""
+
+    url: str | None = Field(default=None, description="folder or fsspec URL; default: records in the home")
+    spool: Path | None = Field(default=None, description="local folder of live files; default: spool in the home")
+    fsync: bool = Field(default=True, description="force what ends an attempt to the disk")
+    # 3 is zstd's own default: above it streams shrink by a few per cent more and cost several times the CPU.
+    level: int = Field(default=3, ge=1, le=19, description="zstd level of finished streams")
+
+
+class PrefectSettings(Section):
+    """``[prefect]``: through what a run goes."""
+
+    mode: Literal["server", "ephemeral", "direct"] = Field(
+        default="server",
+        description="server: PREFECT_API_URL or the profile's, else the toolkit's own; ephemeral: one that lives as "
+        "long as the command; direct: without Prefect",
+    )
+
+
+class Settings(Section):
+    """Everything set. ``home`` comes from the environment only (``ATOMIC_FLOWS_HOME``, default ``~/.atomic-flows``).
+
+    ``policies`` are the tables ``[policy.NAME]`` as written: :func:`atomic.policy.resolve_policies` reads them.
+    ``sources`` are the files that were read, the weakest first.
+    """
+
+    home: Path
+    agent: AgentSettings = AgentSettings()
+    policies: dict[str, dict[str, Any]] = Field(default={}, alias="policy")
+    default_policy: str = Field(default="default", description="the policy of a run that names none")
+    record: RecordSettings = RecordSettings()
+    adopt: Literal["stop", "follow"] = Field(
+        default="stop", description="what becomes of a session whose parent died: stop it, or follow it to its end"
+    )
+    prefect: PrefectSettings = PrefectSettings()
+    sources: tuple[Path, ...] = ()
+
+    @property
+    def records(self) -> str:
+        """Folder or URL of the records."""
+        return self.record.url or str(self.home / "records")
+
+    @property
+    def spool(self) -> Path:
+        """Local folder for the files of live runs."""
+        return self.record.spool or self.home / "spool"

@@ -1,0 +1,57 @@
+"""Where settings live: the home, the user's file, the project's file."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
+
+from atomic.errors import SettingsError
+
+FILE_NAME = "atomic-flows.toml"
+HOME_VARIABLE = "ATOMIC_FLOWS_HOME"
+
+
+def user_folder(environ: Mapping[str, str]) -> Path:
+    """The user's home folder: ``HOME``, else what the system's user database says. Raises SettingsError for none."""
+    if environ.get("HOME"):
+        return Path(environ["HOME"])
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise SettingsError(
+            "HOME is not set, and the system knows no home folder of this user",
+            hint=f"set {HOME_VARIABLE} to a folder for the state of atomic-flows",
+            key=HOME_VARIABLE,
+        ) from None
+
+
+def expand(text: str, environ: Mapping[str, str]) -> Path:
+    """A path with its leading ``~`` replaced."""
+    if text == "~" or text.startswith("~/"):
+        return user_folder(environ) / text[2:]
+    return Path(text)
+
+
+def find_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """The state's folder, absolute: ``ATOMIC_FLOWS_HOME``, else ``~/.atomic-flows``. It need not exist yet."""
+    given = environ.get(HOME_VARIABLE)
+    home = expand(given, environ) if given else user_folder(environ) / ".atomic-flows"
+    if home.exists() and not home.is_dir():
+        raise SettingsError(
+            f"{home} is not a folder",
+            hint=f"set {HOME_VARIABLE} to a folder, or move that file away",
+            key=HOME_VARIABLE,
+        )
+    return home.resolve()
+
+
+def find_project_file(cwd: Path, home: Path) -> Path | None:
+    """The nearest ``atomic-flows.toml`` in `cwd` or above; never the user's own, which is no project's."""
+    folder = cwd.resolve()
+    for place in (folder, *folder.parents):
+        file = place / FILE_NAME
+        if file.is_file() and place != home:
+            return file
+    return None

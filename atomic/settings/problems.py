@@ -1,0 +1,111 @@
+"""From a wrong key or value to a message that says where it stands, what was expected and what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from atomic.errors import SettingsError
+from atomic.settings.layers import Layer
+
+# pydantic's error types, as a person would say it.
+EXPECTED = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "path_type": "a path",
+}
+FOUND = {bool: "true or false", str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
+CLOSE_ENOUGH = 0.6  # difflib's own default: two wrong letters in a word of six still find it
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like this one; None when none is like it."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=CLOSE_ENOUGH)
+    return found[0] if found else None
+
+
+def check(model: type[BaseModel], layer: Layer) -> None:
+    """Validate a layer on its own, so that a message can name its file and line. Raises SettingsError for the first
+    thing wrong."""
+    for name in layer.data:
+        if name not in keys_of(model):
+            raise unknown_key(layer, (name,), keys_of(model))
+    try:
+        # By way of JSON, where a list is a tuple's and text is a path's form, and where `strict` still refuses "3".
+        model.model_validate_json(json.dumps({"home": "/", **layer.data}, default=str), strict=True)
+    except ValidationError as error:
+        raise explain(model, layer, error) from None
+
+
+def explain(model: type[BaseModel], layer: Layer, error: ValidationError) -> SettingsError:
+    """The first problem of a validation, in words."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    key = [str(part) for part in problem["loc"]]
+    if problem["type"] == "extra_forbidden":
+        return unknown_key(layer, key, keys_of(_model_at(model, key[:-1])))
+    place = layer.place(key)
+    expected = _expected(problem["type"], problem.get("ctx", {}), problem["msg"])
+    if problem["type"] in EXPECTED:
+        expected += f", found {FOUND.get(type(_value_at(layer.data, key)), 'something else')}"
+    return SettingsError(
+        f"{place.text}: {'.'.join(key)}: expected {expected}", file=place.file, line=place.line, key=".".join(key)
+    )
+
+
+def unknown_key(layer: Layer, key: Sequence[str], known: Sequence[str]) -> SettingsError:
+    """An error that names the key, where it stands, and the nearest that exists."""
+    place = layer.place(key)
+    meant = nearest(key[-1], known)
+    return SettingsError(
+        f"{place.text}: unknown key {'.'.join(key)}",
+        hint=f"did you mean {'.'.join([*key[:-1], meant])}?" if meant else f"known here: {', '.join(known)}",
+        file=place.file,
+        line=place.line,
+        key=".".join(key),
+        nearest=meant,
+    )
+
+
+def keys_of(model: type[BaseModel]) -> list[str]:
+    """The keys that a table of the file may hold."""
+    inner = {"home", "sources"}  # set by where we are, never by a file
+    return [field.alias or name for name, field in model.model_fields.items() if name not in inner]
+
+
+def _model_at(model: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
+    for name in path:
+        for field_name, field in model.model_fields.items():
+            inner = field.annotation
+            if name == (field.alias or field_name) and isinstance(inner, type) and issubclass(inner, BaseModel):
+                model = inner
+    return model
+
+
+def _value_at(data: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        try:
+            data = data[int(name) if isinstance(data, list) else name]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return data
+    return data
+
+
+def _expected(kind: str, context: dict[str, Any], message: str) -> str:
+    if kind == "literal_error":
+        return f"one of {context['expected'].replace(chr(39), chr(34))}"
+    for bound, word in (("ge", "at least"), ("le", "at most")):
+        if bound in context:
+            return f"a number of {word} {context[bound]}"
+    return EXPECTED.get(kind, message[:1].lower() + message[1:])

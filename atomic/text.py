@@ -1,0 +1,82 @@
+"""Text that came from models, prompts, tools or the environment, made fit for showing: all of it is hostile."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+# Whole sequences first, so that their printable rest does not stay behind: OSC, DCS and their like up to their
+# terminator (or the line's end, for one that is never terminated), then CSI, then two-character escapes.
+_ESCAPES = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Control codes but tab and newline; marks that turn the direction of text around or are invisible (soft joins between
+# letters stay: scripts and emoji need them); tag characters, in which a second text can hide; halves of pairs.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+_HALVES = re.compile("[\ud800-\udfff]")
+_BLANKS = re.compile(r"\s+")
+
+SECRET_NAME = re.compile(
+    r"(?:^|_)(?:API_?KEY|ACCESS_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?)$", re.IGNORECASE
+)
+# Shorter values are words that stand in texts by chance; masking "1" or "true" everywhere would hide nothing.
+SHORTEST_SECRET = 6
+MASK = "•••"
+SLUG_LENGTH = 60
+
+
+def printable(text: str) -> str:
+    """The text without terminal sequences, control codes, direction marks and invisible characters.
+
+    Newlines (all kinds become ``\\n``) and tabs stay; lone surrogates become U+FFFD.
+    """
+    text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
+    return _HALVES.sub("�", _UNFIT.sub("", text))
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """The printable text as one line of at most `limit` characters; a cut is marked by ``…``."""
+    # Twice the limit is looked at first: a text of megabytes is not cleaned for the sake of its first words.
+    head = text[: limit * 8 + 1000]
+    line = _BLANKS.sub(" ", printable(head)).strip()
+    cut = len(line) > limit or len(head) < len(text)
+    return f"{line[: max(limit - 1, 0)].rstrip()}…" if cut else line
+
+
+def slug(text: str, limit: int = SLUG_LENGTH) -> str:
+    """The text as ``[a-z0-9-]+``, at most `limit` long. A text with nothing of the kind gets a digest of its own."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    found = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].rstrip("-")
+    return found or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a secret: ``OPENAI_API_KEY``, ``GH_TOKEN``, ``DB_PASSWORD`` …"""
+    return SECRET_NAME.search(name) is not None
+
+
+class Masker:
+    """Replaces known secrets in texts by ``•••``. Values shorter than SHORTEST_SECRET are left alone."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+        # The longest first, so that a secret that begins with another is masked whole.
+        ordered = sorted(known, key=lambda secret: (-len(secret), secret))
+        self._pattern = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    @classmethod
+    def of(cls, *environments: Mapping[str, str], secrets: Iterable[str] = ()) -> Masker:
+        """A masker of the values of all variables whose names say that they are secret, and of those given."""
+        found = [value for env in environments for name, value in env.items() if is_secret_name(name)]
+        return cls([*found, *secrets])
+
+    def __call__(self, text: str) -> str:
+        return text if self._pattern is None else self._pattern.sub(MASK, text)
