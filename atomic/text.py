@@ -44,7 +44,7 @@ def printable(text: str) -> str:
 
 def one_line(text: str, limit: int = 200) -> str:
     """The printable text as one line of at most `limit` characters; a cut is marked by ``…``."""
-    # Twice the limit is looked at first: a text of megabytes is not cleaned for the sake of its first words.
+    # More than the limit is looked at, since cleaning shortens; but a text of megabytes is not cleaned for its first words.
     head = text[: limit * 8 + 1000]
     line = _BLANKS.sub(" ", printable(head)).strip()
     cut = len(line) > limit or len(head) < len(text)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from atomic.errors import SettingsError
+from atomic.errors import ModelRefError, PolicyError, SettingsError
+from atomic.policy.resolve import resolve_policies
 from atomic.settings.environment import read_environment
 from atomic.settings.facts import Settings
 from atomic.settings.layers import Layer, merge, read_file
@@ -24,7 +25,8 @@ def load_settings(
     """Read every source and put them over each other.
 
     `cwd` (default: the current folder) is where the search for the project's file begins; `config` is a file to take
-    in place of the project's. Raises SettingsError that names file, line and key, or the variable.
+    in place of the project's. Raises SettingsError, or PolicyError for a policy that nobody could follow; both name
+    file, line and key, or the variable.
     """
     home = find_home(environ)
     layers = _layers(Path(cwd or "."), Path(config) if config is not None else None, home, environ)
@@ -32,6 +34,14 @@ def load_settings(
     for layer in layers:
         check(Settings, layer)
         data = merge(data, _anchored(layer, environ))
+    try:
+        resolve_policies(data.get("policy", {}))
+    except PolicyError as error:
+        key = error.fields.get("key")
+        raise _placed(error, layers, key.split(".") if key else [], error.fields["policy"]) from None
+    except ModelRefError as error:
+        named = next((name for name, table in data["policy"].items() if error.text in table.get("models", ())), None)
+        raise _placed(error, layers, ["models"], named) from None
     data["home"] = str(home)
     data["sources"] = [str(layer.file) for layer in layers if layer.file is not None]
     return Settings.model_validate_json(json.dumps(data, default=str))
@@ -53,6 +63,21 @@ def _layers(cwd: Path, config: Path | None, home: Path, environ: Mapping[str, st
         layers.append(layer)
     layers.append(read_environment(environ))
     return layers
+
+
+def _placed(
+    error: PolicyError | ModelRefError, layers: list[Layer], key: list[str], policy: str | None
+) -> PolicyError | ModelRefError:
+    """The error with the file and line where the key stands: in that policy, or in the one that it extends."""
+    for path in (["policy", policy, *key], ["policy", None, *key], ["policy", policy]):
+        for layer in reversed(layers):
+            for name in layer.data.get("policy", {}):
+                here = [part or name for part in path]
+                if layer.holds(here):
+                    place = layer.place(here)
+                    fields = {**error.fields, "file": place.file, "line": place.line}
+                    return type(error)(f"{place.text}: {error.message}", hint=error.hint, **fields)
+    return error
 
 
 def _anchored(layer: Layer, environ: Mapping[str, str]) -> dict[str, Any]:
