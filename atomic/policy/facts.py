@@ -2,34 +2,143 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from atomic.errors import PolicyError
 from atomic.failures import FailureKind
-from atomic.models import ModelRef
+from atomic.models.ref import ModelRef
+from atomic.policy.defaults import CONTINUE_PROMPT, DEFAULTS, MAX_ATTEMPTS, MAX_WAIT
+from atomic.policy.problems import policy_problem
+from atomic.policy.rules import Rule
 from atomic.verdict.facts import Facts, Verdict
+
+if TYPE_CHECKING:
+    from pydantic.functional_validators import ModelWrapValidatorHandler
+
+STARTUP = 60.0  # seconds; the slowest agent measured writes its first byte within four
+IDLE = 900.0  # seconds; a model that thinks hard is silent for minutes, not for a quarter of an hour
+TOOL = 3600.0  # seconds; test suites and builds take their time
+SETTLE = 10.0  # seconds; an agent that has said its last word needs only to close its files
 
 
 class Limits(Facts):
     """Bounds of one session, in seconds; 0 means none. Tokens and dollars are those of the whole run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    startup: float = Field(default=60, ge=0)
-    idle: float = Field(default=900, ge=0)
-    tool: float = Field(default=3600, ge=0)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    startup: float = Field(default=STARTUP, ge=0)
+    idle: float = Field(default=IDLE, ge=0)
+    tool: float = Field(default=TOOL, ge=0)
     total: float = Field(default=0, ge=0)
-    settle: float = Field(default=10, ge=0)
+    settle: float = Field(default=SETTLE, ge=0)
     turns: int = Field(default=0, ge=0)
     tokens: int = Field(default=0, ge=0)
     cost_usd: float = Field(default=0, ge=0)
 
 
-class FallbackPolicy(Facts):
-    """The models in order, and what to do on each kind of failure (DESIGN §6)."""
+AfterTools = Literal["carry", "fresh", "stop"]
+Seconds = Annotated[float, Field(ge=0)]
+Model = Annotated[
+    ModelRef,
+    BeforeValidator(lambda value: ModelRef.parse(value) if isinstance(value, str) else value),
+    PlainSerializer(str, return_type=str),
+]
 
-    # fields: models, max_attempts, max_wait, after_tools, continue_prompt, on, cooldown, limits (helper completes)
+
+class FallbackPolicy(Facts):
+    """The models in order, and what to do on each kind of failure.
+
+    Without models the agent's own default model gets one attempt. ``on`` and ``cooldown`` hold what differs from the
+    defaults (:mod:`atomic.policy.defaults`). ``max_wait`` is in seconds: all that a run may wait, for cooldowns and
+    before retries; 0 means never. Raises PolicyError, or ModelRefError for a model's name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    models: tuple[Model, ...] = ()
+    max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
+    max_wait: Seconds = MAX_WAIT
+    after_tools: AfterTools = "carry"
+    continue_prompt: str = CONTINUE_PROMPT
+    on: dict[FailureKind, Rule] = Field(default_factory=dict)
+    cooldown: dict[FailureKind, Seconds] = Field(default_factory=dict)
+    limits: Limits = Limits()
+
+    if TYPE_CHECKING:  # the forms that may be given, for editors and type checkers
+
+        def __init__(
+            self,
+            *,
+            models: Sequence[str | ModelRef] = (),
+            max_attempts: int = MAX_ATTEMPTS,
+            max_wait: float = MAX_WAIT,
+            after_tools: AfterTools = "carry",
+            continue_prompt: str = CONTINUE_PROMPT,
+            on: Mapping[str, str | Mapping[str, str | float] | Rule] = ...,
+            cooldown: Mapping[str, float] = ...,
+            limits: Limits | Mapping[str, float] = ...,
+        ) -> None: ...
+
+    def rule(self, kind: FailureKind) -> Rule:
+        """What this policy does on a kind: its own rule where it has one, else the default; ``then`` is never None."""
+        default = DEFAULTS[kind].rule
+        own = self.on.get(kind)
+        if own is None:
+            return default
+        return own if own.then is not None else own.model_copy(update={"then": default.then})
+
+    @field_validator("models")
+    @classmethod
+    def _named_once(cls, models: tuple[ModelRef, ...]) -> tuple[ModelRef, ...]:
+        if not models:
+            raise ValueError("name at least one model, or leave the key out for the agent's own default model")
+        twice = next((model for n, model in enumerate(models) if model in models[:n]), None)
+        if twice is not None:
+            raise ValueError(f"{twice} is there twice; use `retry` to try a model again")
+        return models
+
+    @field_validator("continue_prompt")
+    @classmethod
+    def _sayable(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("it is what the next model is told, and cannot be empty")
+        if text.lstrip().startswith("/"):
+            raise ValueError("the agent would take a text that begins with '/' for a command")
+        return text
+
+    @field_validator("on")
+    @classmethod
+    def _obeyed(cls, on: dict[FailureKind, Rule]) -> dict[FailureKind, Rule]:
+        if FailureKind.CANCELLED in on:
+            raise ValueError("a run that somebody cancelled always stops: `cancelled` takes no action")
+        return on
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _friendly(cls, data: Any, handler: ModelWrapValidatorHandler[FallbackPolicy]) -> FallbackPolicy:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise policy_problem(error, keys=cls.model_fields, limits=Limits.model_fields) from None
+
+    @model_serializer(mode="wrap")
+    def _readable_back(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = handler(self)
+        if not self.models:
+            del data["models"]  # `models = []` is an error, no models are not
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +152,24 @@ class Attempted:
     carried: bool = False
     has_session: bool = False  # a session file is there to carry on with
 
+    @property
+    def kind(self) -> FailureKind:
+        """The kind of a failed attempt; `unknown` where the verdict names none."""
+        return self.verdict.kind or FailureKind.UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin an attempt with this model, at once."""
+    """Begin an attempt with this model, at once. ``carry_from``: the attempt whose conversation goes on, if any."""
 
     model: ModelRef | None
-    carry: bool
     reason: str
+    carry_from: int | None = None
+
+    @property
+    def carry(self) -> bool:
+        """Whether the attempt goes on with an earlier one's conversation, instead of starting fresh."""
+        return self.carry_from is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +192,15 @@ class End:
 
 
 Step = Start | Wait | End
-JsonDict = dict[str, Any]
+
+__all__ = [
+    "AfterTools",
+    "Attempted",
+    "End",
+    "FallbackPolicy",
+    "Limits",
+    "PolicyError",
+    "Start",
+    "Step",
+    "Wait",
+]
