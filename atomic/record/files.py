@@ -1,0 +1,157 @@
+"""Small files: written whole or not at all, readable by their owner only."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from atomic.errors import AtomicError, PlaceError, RecordDamaged, RecordError
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+_HINTS = {
+    errno.ENOSPC: "free some space on that disk, or set another folder for the records",
+    errno.EDQUOT: "the quota there is used up: free some space, or set another folder for the records",
+    errno.EROFS: "it is mounted read-only: set another folder for the records",
+    errno.EACCES: "this user may not write there: change its permissions, or set another folder for the records",
+    errno.EPERM: "this user may not write there: change its permissions, or set another folder for the records",
+    errno.ENOENT: "the folder has vanished: was it removed or unmounted while the run was on?",
+    errno.ENOTDIR: "a file stands where a folder is needed: move it away, or set another folder for the records",
+}
+
+_serial = itertools.count()
+
+
+def place_error(error: OSError, path: Path, doing: str) -> AtomicError:
+    """The error that tells a person what the system would not do, where, and what helps."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    message = f"cannot {doing} {path}: {reason}"
+    if error.errno in _HINTS:
+        return PlaceError(message, hint=_HINTS[error.errno], path=str(path), reason=reason)
+    return RecordError(message, path=str(path), reason=reason)
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder and those above it, each 0700; one that exists stays as it is. Raises PlaceError."""
+    try:
+        path.mkdir(FOLDER_MODE)
+    except FileExistsError as error:
+        if not path.is_dir():
+            raise place_error(NotADirectoryError(errno.ENOTDIR, ""), path, "make the folder") from error
+    except FileNotFoundError:
+        make_folder(path.parent)
+        make_folder(path)
+    except OSError as error:
+        raise place_error(error, path, "make the folder") from error
+
+
+def create_file(path: Path) -> int:
+    """A descriptor of a new file for writing, 0600; an old one of that name is emptied. Raises OSError."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of the data, however many calls it takes. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder last through a power cut. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def temporary(path: Path) -> Path:
+    """A name beside the path for what is not yet whole: hidden, and no other writer's."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
+
+
+def write_file(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace the file by rename: a reader sees the old bytes or the new ones. ``durable``: they also last through a
+    power cut. Raises PlaceError or RecordError; then the old file is still there."""
+    unfinished = temporary(path)
+    try:
+        descriptor = create_file(unfinished)
+        try:
+            write_all(descriptor, data)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        unfinished.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise place_error(error, path, "write") from error
+
+
+def encode(value: Any) -> bytes:
+    """JSON of plain data. Answers may hold lone surrogates, and metadata numbers of any length, both of which orjson
+    refuses: the standard library writes them as escapes and digits."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(_finite(value), ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for NaN and infinities, as orjson writes them."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises FileNotFoundError where there is none, RecordDamaged where it is empty, torn,
+    or something else, RecordError where it cannot be read."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
+    except OSError as error:
+        raise place_error(error, path, "read") from error
+    return decode_object(data, str(path))
+
+
+def decode_object(data: bytes, path: str) -> dict[str, Any]:
+    """The JSON object that the bytes of the file at ``path`` are. Raises RecordDamaged."""
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+            raise _damaged(data, path, at) from error
+    if not isinstance(value, dict):
+        raise _damaged(data, path, 0)
+    return value
+
+
+def _damaged(data: bytes, path: str, offset: int) -> RecordDamaged:
+    if not data:
+        what = "it is empty"
+    elif b"\0" in data:
+        offset = data.find(b"\0")
+        what = f"NUL bytes from byte {offset}, as a crash of the machine leaves them"
+    else:
+        what = f"no JSON object, or one torn at byte {offset} of {len(data)}"
+    return RecordDamaged(f"{path} is damaged: {what}", path=path, offset=offset)

@@ -1,0 +1,135 @@
+"""Keys of idempotence: one run for each key, until one is answered; then its answer for ever."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock
+from pydantic import ValidationError
+
+from atomic.errors import RecordDamaged, RunNotFound, UsageError
+from atomic.record.facts import Owner, RunRecord
+from atomic.record.files import encode, make_folder, read_object, write_file
+from atomic.record.owner import OwnerState, state_of, this_process
+from atomic.verdict.facts import Facts
+
+
+class KeyNote(Facts):
+    """What a key's file says. ``run_id`` is None between the claim and the run's creation."""
+
+    key: str
+    owner: Owner
+    claimed_at: float
+    run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a claim came to. With neither an answered run nor an orphan the key is the caller's: the next thing is
+    ``RunStore.create(key=…)``, or ``RunStore.release(key)`` when it comes to nothing."""
+
+    key: str
+    answered: RunRecord | None = None  # nothing is to be bought: this is the answer
+    orphan: str | None = None  # id of a run whose owner died before it ended: recover it, then claim again
+
+
+class KeyRing:
+    """The keys of a store, in a folder that all its processes see."""
+
+    def __init__(self, folder: Path, read_run: Callable[[str], RunRecord], *, durable: bool) -> None:
+        """``read_run`` gives the record of a run id, raising RunNotFound or RecordDamaged."""
+        self.folder = folder
+        self._read_run = read_run
+        self._durable = durable
+
+    def bound(self, key: str) -> RunRecord | None:
+        """The run that the key stands for; None where there is none. Raises RecordDamaged."""
+        note = self._note(key)
+        if note is None or note.run_id is None:
+            return None
+        try:
+            return self._read_run(note.run_id)
+        except RunNotFound:
+            return None
+
+    def claim(self, key: str) -> Claim:
+        """Take the key, unless its run is answered, on its way, or to be recovered first. Exclusive between all
+        processes. Raises UsageError where a living process has it, or one on another machine may have it."""
+        make_folder(self.folder)
+        with self._lock():
+            note = self._note(key)
+            if note is not None:
+                held = self._held(note)
+                if held is not None:
+                    return held
+            self._write(KeyNote(key=key, owner=this_process(), claimed_at=time.time()))
+            return Claim(key)
+
+    def bind(self, key: str, run_id: str) -> None:
+        """The claimed key stands for this run from now on. Raises PlaceError, RecordError."""
+        make_folder(self.folder)
+        with self._lock():
+            self._write(KeyNote(key=key, owner=this_process(), claimed_at=time.time(), run_id=run_id))
+
+    def release(self, key: str) -> None:
+        """Give back a claimed key that no run was made for."""
+        with self._lock():
+            note = self._note(key)
+            if note is not None and note.run_id is None and note.owner == this_process():
+                self._file(key).unlink(missing_ok=True)
+
+    def _held(self, note: KeyNote) -> Claim | None:
+        """The claim's result where the key is not free. Raises UsageError."""
+        run: RunRecord | None = None
+        if note.run_id is not None:
+            try:
+                run = self._read_run(note.run_id)
+            except RunNotFound:
+                return None  # its record was removed
+            except RecordDamaged:
+                if state_of(note.owner) is OwnerState.DEAD:
+                    return Claim(note.key, orphan=note.run_id)
+                raise
+            if run.ended:
+                return Claim(note.key, answered=run) if run.status == "answered" else None
+        state = state_of(note.owner)
+        if state is OwnerState.DEAD:
+            return Claim(note.key, orphan=note.run_id) if run is not None else None
+        raise _taken(note, self._file(note.key), elsewhere=state is OwnerState.ELSEWHERE)
+
+    def _lock(self) -> FileLock:
+        # One lock for all keys: it is held for two small files, and a lock file for each key would stay for ever.
+        return FileLock(self.folder / ".lock", mode=0o600)
+
+    def _file(self, key: str) -> Path:
+        return self.folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _note(self, key: str) -> KeyNote | None:
+        path = self._file(key)
+        try:
+            return KeyNote.model_validate(read_object(path))
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise RecordDamaged(f"{path} is damaged: it is no key's file", path=str(path), offset=0) from error
+
+    def _write(self, note: KeyNote) -> None:
+        write_file(self._file(note.key), encode(note.model_dump(mode="json")), durable=self._durable)
+
+
+def _taken(note: KeyNote, path: Path, *, elsewhere: bool) -> UsageError:
+    since = datetime.fromtimestamp(note.claimed_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    run = f", run {note.run_id}" if note.run_id else ""
+    return UsageError(
+        f"key {note.key!r} is already running: process {note.owner.pid} on {note.owner.host} since {since}{run}",
+        hint=f"if that machine is gone, remove {path}" if elsewhere else "wait for it, stop it, or use another key",
+        key=note.key,
+        run_id=note.run_id,
+        owner=note.owner.model_dump(),
+        since=note.claimed_at,
+    )

@@ -1,0 +1,203 @@
+"""The store of runs: makes them, finds them, lists them, and puts finished ones where they are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from atomic.errors import PlaceError, RecordDamaged, RecordError, RunNotFound
+from atomic.record.compress import LEVEL
+from atomic.record.elsewhere import Elsewhere
+from atomic.record.facts import RunRecord
+from atomic.record.files import FOLDER_MODE, encode, make_folder, place_error, read_object, write_file
+from atomic.record.folders import RunFolder, decode_run
+from atomic.record.keys import Claim, KeyRing
+from atomic.record.layout import PROMPT_FILE, RUN_FILE, is_run_id, new_run_id, run_path
+from atomic.record.listing import Names, find_run_id, local_names, run_ids
+from atomic.record.live import LiveIndex
+from atomic.record.owner import this_process
+
+_ID_TRIES = 8  # two runs of one millisecond meet once in a thousand million times
+
+
+class RunStore:
+    """Runs below ``root``; live ones below ``spool``, which is the same folder where the root is local."""
+
+    def __init__(
+        self,
+        root: str | Path,
+        *,
+        home: Path,
+        spool: Path | None = None,
+        fsync: bool = True,
+        level: int = LEVEL,
+    ) -> None:
+        """``root`` is a path or any fsspec URL; ``home`` holds the lists of open and unmoved runs; ``fsync`` makes what
+        ends an attempt or a run last through a power cut. Raises PlaceError for a root that nothing can serve."""
+        local = _local_path(root)
+        self.root = str(root)
+        self.home = home
+        self.spool = spool or local or home / "spool"
+        self.fsync = fsync
+        self.level = level
+        self.live = LiveIndex(home / "live")
+        self.keys = KeyRing((local or home) / "keys", self.read, durable=fsync)
+        self._elsewhere = None if self.spool == local else Elsewhere(self.root)
+        self._fetched = home / "fetched"
+        self._pending = home / "pending"
+
+    def create(self, prompt: bytes, *, key: str | None = None, **fields: Any) -> RunFolder:
+        """A new run with its prompt and a ``run.json`` that says it is running and owned by this process. ``fields``
+        are those of RunRecord. Raises PlaceError, RecordError; then nothing is left behind, and ``key`` is free."""
+        owner = this_process()
+        try:
+            for _ in range(_ID_TRIES):
+                now = time.time()
+                run_id = new_run_id(now)
+                folder = RunFolder(self.spool / run_path(run_id), self)
+                self.live.enter(run_id, folder.path, owner)
+                try:
+                    if not _make_exclusively(folder.path):
+                        self.live.leave(run_id)
+                        continue
+                    write_file(folder.path / PROMPT_FILE, prompt)
+                    if key is not None:
+                        self.keys.bind(key, run_id)
+                    folder.write(RunRecord(run_id=run_id, key=key, owner=owner, created_at=now, **fields))
+                except BaseException:
+                    shutil.rmtree(folder.path, ignore_errors=True)
+                    self.live.leave(run_id)
+                    raise
+                return folder
+        except BaseException:
+            if key is not None:
+                self.keys.release(key)
+            raise
+        raise RecordError(f"no free run id below {self.spool}", path=str(self.spool))
+
+    def open(self, run_id: str) -> RunFolder:
+        """The run of a whole id; one that is kept elsewhere is fetched. Raises RunNotFound, RecordError."""
+        if not is_run_id(run_id):
+            return self.open(self.resolve(run_id))
+        local = self.spool / run_path(run_id)
+        if local.is_dir():
+            return RunFolder(local, self)
+        if self._elsewhere is None:
+            return RunFolder(self.spool / run_path(self.resolve(run_id)), self)
+        fetched = self._fetched / run_id
+        if not (fetched / RUN_FILE).exists():
+            self._elsewhere.fetch(run_id, fetched)
+        return RunFolder(fetched, self)
+
+    def resolve(self, text: str) -> str:
+        """The run id that ``latest``, a whole id or the unique beginning of one names. Raises RunNotFound with the
+        nearest ids in ``nearest``."""
+        return find_run_id(self._sources(), text)
+
+    def find(self, text: str) -> RunFolder:
+        """The run that ``latest``, a whole id or the unique beginning of one names. Raises RunNotFound, RecordError."""
+        return self.open(self.resolve(text))
+
+    def read(self, run_id: str) -> RunRecord:
+        """The record of a whole id, without fetching the run. Raises RunNotFound, RecordDamaged, RecordError."""
+        path = self.spool / run_path(run_id)
+        if path.is_dir():
+            return RunFolder(path, self).read()
+        if self._elsewhere is not None:
+            try:
+                return decode_run(self._elsewhere.read(run_id), f"{self.root}/{run_path(run_id)}/{RUN_FILE}")
+            except FileNotFoundError:
+                pass
+        raise RunNotFound(f"no run {run_id!r}", run_id=run_id, nearest=())
+
+    def iter_runs(self, *, on_damaged: Callable[[RecordError], None] | None = None) -> Iterator[RunRecord]:
+        """All runs, the newest first. What cannot be read is passed over and told to ``on_damaged``."""
+        for run_id in run_ids(self._sources()):
+            try:
+                yield self.read(run_id)
+            except RunNotFound:
+                continue  # removed meanwhile
+            except RecordError as error:
+                if on_damaged is not None:
+                    on_damaged(error)
+
+    def by_key(self, key: str) -> RunRecord | None:
+        """The run that a key of idempotence stands for; None where there is none. Raises RecordDamaged."""
+        return self.keys.bound(key)
+
+    def claim(self, key: str) -> Claim:
+        """Take a key before its run is created: see Claim for what may come of it. ``atomic.recovery.claim`` is the
+        same and recovers an orphan by itself. Raises UsageError where the key's run is on its way."""
+        return self.keys.claim(key)
+
+    def release(self, key: str) -> None:
+        """Give back a claimed key that no run was created for."""
+        self.keys.release(key)
+
+    def put_away(self, folder: RunFolder) -> None:
+        """Move a finished run to where finished runs are kept, now or, if that fails, later; it is no longer open."""
+        if self._elsewhere is not None:
+            make_folder(self._pending)
+            write_file(self._pending / f"{folder.run_id}.json", encode({"folder": str(folder.path), "root": self.root}))
+        self.live.leave(folder.run_id)
+        if self._elsewhere is not None:
+            with contextlib.suppress(RecordError):  # noted above: the next start tries again
+                self._move(folder.path, self._elsewhere)
+
+    def move_pending(self) -> tuple[int, list[RecordError]]:
+        """Try again what could not be moved. Returns how many runs were, and why others were not."""
+        moved, failures = 0, []
+        for note in sorted(self._pending.glob("*.json")):
+            try:
+                facts = read_object(note)
+                root = str(facts["root"])
+                target = self._elsewhere if root == self.root and self._elsewhere else Elsewhere(root)
+                self._move(Path(str(facts["folder"])), target)
+                moved += 1
+            except FileNotFoundError:
+                continue  # another process moved it
+            except (RecordError, PlaceError, KeyError) as error:
+                failures.append(error if isinstance(error, RecordError) else RecordDamaged(str(error), path=str(note)))
+        return moved, failures
+
+    def _move(self, folder: Path, target: Elsewhere) -> None:
+        note = self._pending / f"{folder.name}.json"
+        if folder.is_dir():
+            target.store(folder)
+            gone = folder.with_name(f".{folder.name}.moved")  # a reader finds the whole local run, or none
+            folder.replace(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        note.unlink(missing_ok=True)
+
+    def _sources(self) -> list[Names]:
+        local = local_names(self.spool)
+        return [local] if self._elsewhere is None else [local, self._elsewhere.names]
+
+
+def _make_exclusively(path: Path) -> bool:
+    """Make a run's folder; False where that name is taken. Raises PlaceError."""
+    try:
+        path.mkdir(FOLDER_MODE)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        make_folder(path.parent)
+        return _make_exclusively(path)
+    except OSError as error:
+        raise place_error(error, path, "make the folder") from error
+    return True
+
+
+def _local_path(root: str | Path) -> Path | None:
+    """The folder that a root is; None for one on another file system."""
+    if isinstance(root, Path):
+        return root.absolute()
+    if root.startswith(("file:", "local:")):
+        root = root.partition(":")[2].removeprefix("//")
+    elif "://" in root or "::" in root:
+        return None
+    return Path(root).expanduser().absolute()
