@@ -1,0 +1,31 @@
+"""Processes: which they are, who belongs to an attempt, how they are started and ended."""
+
+from __future__ import annotations
+
+from atomic.processes.child import Child
+from atomic.processes.ending import GRACE, Swept, signal_process, stop, stop_stranger, sweep
+from atomic.processes.ids import ProcessId, boot_id, identify, is_alive, own_id
+from atomic.processes.kin import MARKER, Found, Kin, descendants, find, marked
+from atomic.processes.steady import Steady
+
+__all__ = [
+    "GRACE",
+    "MARKER",
+    "Child",
+    "Found",
+    "Kin",
+    "ProcessId",
+    "Steady",
+    "Swept",
+    "boot_id",
+    "descendants",
+    "find",
+    "identify",
+    "is_alive",
+    "marked",
+    "own_id",
+    "signal_process",
+    "stop",
+    "stop_stranger",
+    "sweep",
+]
