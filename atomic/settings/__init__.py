@@ -7,6 +7,7 @@ Later ones win, key by key: the user's own file, the project's file (or the one 
 from __future__ import annotations
 
 from atomic.settings.facts import AgentSettings, PrefectSettings, RecordSettings, Settings
+from atomic.settings.layers import Layer, read_file
 from atomic.settings.load import load_settings
 from atomic.settings.places import FILE_NAME, find_home, find_project_file
 from atomic.settings.trust import Claim, claims_of, is_trusted, trust_file
@@ -15,6 +16,7 @@ __all__ = [
     "FILE_NAME",
     "AgentSettings",
     "Claim",
+    "Layer",
     "PrefectSettings",
     "RecordSettings",
     "Settings",
@@ -23,5 +25,6 @@ __all__ = [
     "find_project_file",
     "is_trusted",
     "load_settings",
+    "read_file",
     "trust_file",
 ]

@@ -54,7 +54,7 @@ def _keys(text: str) -> Iterator[tuple[int, KeyPath]]:
             more, equals, value = value.partition("=")
             name = f"{name}={more}"
         for quotes in ('"""', "'''"):
-            if stripped.count(quotes) % 2:
+            if value.count(quotes) % 2:
                 closing = quotes
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from atomic.errors import ModelRefError, PolicyError, SettingsError
+from atomic.errors import ModelRefError, PolicyError
 from atomic.policy.resolve import resolve_policies
 from atomic.settings.environment import read_environment
 from atomic.settings.facts import Settings
@@ -29,10 +29,13 @@ def load_settings(
     file, line and key, or the variable.
     """
     home = find_home(environ)
-    layers = _layers(Path(cwd or "."), Path(config) if config is not None else None, home, environ)
+    project = find_project_file(Path(cwd or "."), home) if config is None else None
+    layers = _layers(home, Path(config) if config is not None else project, environ)
     data: dict[str, Any] = {}
     for layer in layers:
         check(Settings, layer)
+        if project is not None and layer.file == project:
+            require_trust(layer, home)
         data = merge(data, _anchored(layer, environ))
     try:
         resolve_policies(data.get("policy", {}))
@@ -47,20 +50,13 @@ def load_settings(
     return Settings.model_validate_json(json.dumps(data, default=str))
 
 
-def _layers(cwd: Path, config: Path | None, home: Path, environ: Mapping[str, str]) -> list[Layer]:
+def _layers(home: Path, file: Path | None, environ: Mapping[str, str]) -> list[Layer]:
     layers = []
     own = home / FILE_NAME
     if own.is_file():
         layers.append(read_file(own))
-    if config is not None:
-        if not config.is_file():
-            raise SettingsError(f"{config}: no such file", hint="--config wants a TOML file", file=str(config))
-        layers.append(read_file(config))
-    elif (project := find_project_file(cwd, home)) is not None:
-        layer = read_file(project)
-        check(Settings, layer)
-        require_trust(layer, home)
-        layers.append(layer)
+    if file is not None:
+        layers.append(read_file(file))
     layers.append(read_environment(environ))
     return layers
 

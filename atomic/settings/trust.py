@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock
 
 from atomic.errors import SettingsError
-from atomic.settings.layers import Layer, read_file
+from atomic.settings.layers import Layer
 
 STORE_NAME = "trust.json"
 # Key paths that need trust, whole subtrees each, and what they could do.
@@ -61,14 +61,7 @@ def is_trusted(layer: Layer, home: Path) -> bool:
     return _read(home).get(_name(layer)) == _digest(layer)
 
 
-def trust_file(file: Path, home: Path) -> Layer:
-    """Trust the file as it is now; what was read is returned. Raises SettingsError when it cannot be read."""
-    layer = read_file(file)
-    remember(layer, home)
-    return layer
-
-
-def remember(layer: Layer, home: Path) -> None:
+def trust_file(layer: Layer, home: Path) -> None:
     """Trust the content that this layer was read from, whatever the file holds by now."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with FileLock(home / f"{STORE_NAME}.lock"):
