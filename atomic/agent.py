@@ -1,0 +1,146 @@
+"""The agent: which program it is, and how it is called, the same way for every model of a policy."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from atomic.errors import AgentNotFound, UsageError
+from atomic.models import ModelRef
+from atomic.processes import MARKER
+from atomic.text import MASK, Masker
+
+DEFAULT_COMMANDS = ("atomic", "pi")  # looked for on PATH in this order
+SCRIPTED = "scripted"  # `--agent scripted`: the scripted agent of this package, for demos and tests
+
+# Variables of this toolkit and of Prefect that no agent should see: an agent that runs either itself would take them
+# for its own.
+_OWN_VARIABLES = ("ATOMIC_FLOWS_", "PREFECT_")
+_KEY_FLAG = "--api-key"
+_PACKAGE_DEPTH = 4  # folders above a script in which its package.json is looked for: dist/bundle/cli.js has two
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """How the agent is called. ``command`` is the program and what belongs to it (``node cli.js``); empty means the
+    default. ``settings`` are laid over the agent's own ``settings.json`` for each attempt, in a folder made for it.
+    Values of ``env`` and ``settings`` may be secret: they show in no repr."""
+
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    approve: bool | None = None  # whether the agent trusts the project's own settings; None: as it decides itself
+    leftover: Literal["kill", "keep"] = "kill"  # what becomes of processes that a tool left running at a normal end
+    may_stay: tuple[str, ...] = ()  # names of processes that may stay all the same: build daemons
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Agent:
+        """An agent from one line as a shell reads it: ``"node cli.js"``, or ``"scripted"``. Names of files that are
+        there become whole paths, since the agent works in another folder. Raises UsageError."""
+        if text.strip() == SCRIPTED:
+            return cls(command=(sys.executable, "-m", "atomic.scripted"))
+        try:
+            parts = shlex.split(text)
+        except ValueError as error:
+            raise UsageError(f"cannot read the agent's command {text!r}: {error}", hint="close the quotes") from error
+        if not parts:
+            raise UsageError("the agent's command is empty", hint="give a program: --agent 'node cli.js'")
+        return cls(command=(parts[0], *_whole_paths(parts[1:])))
+
+    def resolve(self) -> Agent:
+        """The same agent with the program's whole path, from PATH of its own environment where it has one.
+        Raises AgentNotFound."""
+        names = self.command[:1] or DEFAULT_COMMANDS
+        for name in names:
+            found = shutil.which(name, path=self.env.get("PATH"))
+            if found is not None:
+                # Not the link's target: version managers put links there that look at their own name.
+                return replace(self, command=(os.path.abspath(found), *self.command[1:]))  # noqa: PTH100
+        raise _not_found(self.command)
+
+    def argv(self, *, model: ModelRef | None, session: Path) -> tuple[str, ...]:
+        """The command line of one session. The prompt is not in it: it comes by stdin, whatever its size and first
+        character."""
+        named = () if model is None else ("--model", str(model))
+        trust = {None: (), True: ("--approve",), False: ("--no-approve",)}[self.approve]
+        return (*self.command, "--mode", "json", *named, "--session", str(session), *trust, *self.args)
+
+    def environment(self, marker: str, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of one session: this process's (or ``base``) without what is not meant for an agent, with
+        the agent's own variables laid over it, and the marker of the attempt."""
+        base = os.environ if base is None else base
+        passed = {name: value for name, value in base.items() if not name.startswith(_OWN_VARIABLES)}
+        return {**passed, **self.env, MARKER: marker}
+
+    @property
+    def version(self) -> str | None:
+        """What the ``package.json`` of the agent's script says; None where there is none. Starts no process."""
+        scripts = [part for part in self.command if not part.startswith("-")]
+        return next(filter(None, map(_package_version, reversed(scripts))), None)
+
+
+def masked(argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
+    """A command line that may be shown and kept: without the value of ``--api-key``, and without the values of
+    variables that are secret by their names."""
+    masker = Masker.of(env)
+    shown: list[str] = []
+    for before, argument in zip(("", *argv), argv, strict=False):
+        flag, equals, value = argument.partition("=")
+        if before == _KEY_FLAG:
+            shown.append(MASK if argument else "")
+        elif flag == _KEY_FLAG and equals:
+            shown.append(f"{flag}={MASK}" if value else argument)
+        else:
+            shown.append(masker(argument))
+    return tuple(shown)
+
+
+def _whole_paths(arguments: list[str]) -> tuple[str, ...]:
+    """The arguments, with names of files that are there made whole; what follows ``-m`` names no file."""
+    previous = ["", *arguments]
+    return tuple(
+        os.path.abspath(argument) if before != "-m" and Path(argument).is_file() else argument  # noqa: PTH100
+        for before, argument in zip(previous, arguments, strict=False)
+    )
+
+
+def _not_found(command: tuple[str, ...]) -> AgentNotFound:
+    if not command:
+        return AgentNotFound(
+            "no agent found: neither atomic nor pi is on PATH",
+            hint="install one (npm install -g @mariozechner/pi-coding-agent), name its command in [agent] of the "
+            "settings or by --agent, or try --agent scripted",
+            command=(),
+        )
+    return AgentNotFound(
+        f"no agent found: {command[0]!r} is not a program on PATH, nor an executable file",
+        hint="check [agent] command in the settings, or --agent; --agent scripted needs no installation",
+        command=command,
+    )
+
+
+@functools.lru_cache(maxsize=16)
+def _package_version(script: str) -> str | None:
+    """The version in the nearest ``package.json`` above a script. Read once: a session costs little more than a
+    process, and an agent that is replaced meanwhile would have to be asked each time."""
+    try:
+        folders = Path(script).resolve(strict=True).parents[:_PACKAGE_DEPTH]
+    except OSError:
+        return None
+    for folder in folders:
+        try:
+            package = json.loads((folder / "package.json").read_bytes())
+        except (OSError, ValueError):
+            continue
+        version = package.get("version") if isinstance(package, dict) else None
+        return version if isinstance(version, str) else None
+    return None
