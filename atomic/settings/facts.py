@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from atomic.agent import Agent
+from atomic.models import ModelEntry
 from atomic.verdict.facts import Leftover
 
 
@@ -25,6 +29,19 @@ class AgentSettings(Section):
     approve: bool | None = Field(default=None, description="whether the agent trusts the project's own settings")
     leftover: Leftover = Field(default="kill", description="processes that stay after a session: kill or keep")
     may_stay: tuple[str, ...] = Field(default=(), description="names of processes that may stay, build daemons say")
+    settings: dict[str, Any] = Field(default={}, repr=False, description="laid over the agent's own settings.json")
+
+    def agent(self) -> Agent:
+        """The agent that these settings mean; its program is not looked for yet."""
+        return replace(
+            Agent.parse(shlex.join(self.command)) if self.command else Agent(),
+            args=self.args,
+            env=self.env,
+            approve=self.approve,
+            leftover=self.leftover,
+            may_stay=self.may_stay,
+            settings=self.settings,
+        )
 
 
 class RecordSettings(Section):
@@ -50,7 +67,7 @@ class PrefectSettings(Section):
 class Settings(Section):
     """Everything set. ``home`` comes from the environment only (``ATOMIC_FLOWS_HOME``, default ``~/.atomic-flows``).
 
-    ``policies`` are the tables ``[policy.NAME]`` as written: :func:`atomic.policy.resolve_policies` reads them.
+    ``models`` are the tables ``[model."provider/id"]``. ``policies`` are the tables ``[policy.NAME]`` as written: :func:`atomic.policy.resolve_policies` reads them.
     ``sources`` are the files that were read, the weakest first.
     """
 
@@ -58,6 +75,9 @@ class Settings(Section):
     agent: AgentSettings = AgentSettings()
     policies: dict[str, dict[str, Any]] = Field(default={}, alias="policy")
     default_policy: str = Field(default="default", description="the policy of a run that names none")
+    models: dict[str, ModelEntry] = Field(
+        default={}, alias="model", description="windows and prices of models that nobody else knows"
+    )
     record: RecordSettings = RecordSettings()
     adopt: Literal["stop", "follow"] = Field(
         default="stop", description="what becomes of a session whose parent died: stop it, or follow it to its end"

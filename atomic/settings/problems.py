@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -85,12 +85,18 @@ def keys_of(model: type[BaseModel]) -> list[str]:
 
 
 def _model_at(model: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
+    """The model of the table at this path; tables by name (``[model.NAME]``) have the model of their values."""
+    inner: Any = model
     for name in path:
-        for field_name, field in model.model_fields.items():
-            inner = field.annotation
-            if name == (field.alias or field_name) and isinstance(inner, type) and issubclass(inner, BaseModel):
-                model = inner
-    return model
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            inner = {field.alias or key: field.annotation for key, field in inner.model_fields.items()}[name]
+        else:
+            inner = get_args(inner)[-1]
+        inner = next(
+            (part for part in get_args(inner) if isinstance(part, type) and issubclass(part, BaseModel)), inner
+        )
+    assert isinstance(inner, type), "only tables have keys"
+    return inner
 
 
 def _value_at(data: Any, path: Sequence[str]) -> Any:

@@ -80,6 +80,8 @@ def test_a_file_of_policies_needs_no_trust(ground: Ground) -> None:
         ("adapt = 1\n", 1, "adapt", "adopt"),
         ("[recrod]\nlevel = 1\n", 1, "recrod", "record"),
         ('[record]\nnote = """\nfsink = 1\n"""\n"fsync" = true\nfsyncs = true\n', 2, "record.note", None),
+        ('[model."a/b"]\nwindo = 3\n', 2, "model.a/b.windo", "window"),
+        ('[model."a/b"]\nprice = { inptu = 3, output = 1 }\n', 2, "model.a/b.price.inptu", "input"),
         ("record.fsinc = true\n", 1, "record.fsinc", "fsync"),
     ],
 )
