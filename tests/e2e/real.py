@@ -1,0 +1,66 @@
+"""A real agent, set up for one test: its own home, its own configuration, its own scope of the provider."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atomic.agent import Agent
+from tests.e2e.releases import Release, install
+from tests.loopback.models import NAMES
+from tests.loopback.provider import Provider, Seen
+
+PROVIDERS = ("fake", "other")
+KEY = "loopback-key"
+WINDOW, LONGEST_ANSWER = 1_000_000, 4096  # tokens; a prompt of 1 MiB fits
+COMPAT = {"supportsDeveloperRole": False, "supportsReasoningEffort": False}
+SETTINGS: Mapping[str, Any] = {"retry": {"enabled": True, "maxRetries": 2, "baseDelayMs": 50}}
+
+
+@dataclass(frozen=True, slots=True)
+class RealAgent:
+    """What a test needs to know of the agent it runs."""
+
+    release: Release
+    agent: Agent
+    provider: Provider
+    scope: str
+    work: Path  # the folder in which the agent works
+
+    def requests(self, model: str | None = None) -> list[Seen]:
+        """The requests that reached the provider, of one `provider/id` or all, in order."""
+        if model is None:
+            return self.provider.requests(f"{self.scope}/")
+        name, _, identity = model.partition("/")
+        return [seen for seen in self.provider.requests(f"{self.scope}/{name}") if seen.model == identity]
+
+
+def set_up(release: Release, provider: Provider, root: Path) -> RealAgent:
+    """Lay out a home, an agent folder and a work folder below `root`."""
+    home, folder, work = (root / name for name in ("home", "agent", "work"))
+    for path in (home, folder, work):
+        path.mkdir()
+    scope = root.name
+    models = [{"id": name, "contextWindow": WINDOW, "maxTokens": LONGEST_ANSWER} for name in NAMES]
+    providers = {
+        name: {
+            "baseUrl": provider.base_url(f"{scope}/{name}"),
+            "api": "openai-completions",
+            "apiKey": KEY,
+            "compat": COMPAT,
+            "models": models,
+        }
+        for name in PROVIDERS
+    }
+    for name in PROVIDERS:
+        provider.require_key(f"{scope}/{name}", KEY)
+    (folder / "models.json").write_text(json.dumps({"providers": providers}))
+    (folder / "settings.json").write_text(json.dumps(SETTINGS))
+    # Keys of the person who runs the tests must not reach the agent: no test may spend anything.
+    blank = {name: "" for name in os.environ if name.endswith(("_API_KEY", "_OAUTH_TOKEN", "_AUTH_TOKEN"))}
+    env = {**blank, "HOME": str(home), "PI_CODING_AGENT_DIR": str(folder), "PI_OFFLINE": "1"}
+    return RealAgent(release, Agent(command=install(release), env=env), provider, scope, work)
