@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from pydantic import ValidationError
 
 from atomic.errors import RecordDamaged, RecordError
+from atomic.framing import open_stream
 from atomic.record.compress import put_to_rest
 from atomic.record.facts import AttemptRecord, RunRecord, StreamFile
 from atomic.record.files import FOLDER_MODE, decode_object, encode, place_error, read_object, write_file
@@ -39,7 +40,7 @@ class AttemptFolder:
         self.stream = path / STREAM_FILE
         self.stderr = path / STDERR_FILE
         self.session = path / SESSION_FOLDER / SESSION_FILE
-        self._store = store
+        self.store = store
 
     def __repr__(self) -> str:
         return f"AttemptFolder({str(self.path)!r})"
@@ -48,6 +49,16 @@ class AttemptFolder:
     def n(self) -> int:
         """The attempt's number, from 1; 0 for a folder that is not named as one."""
         return attempt_number(self.path.name) or 0
+
+    @property
+    def marker(self) -> str:
+        """What every process of this attempt carries in its environment."""
+        return f"{self.path.parent.name}/{self.n}"
+
+    @property
+    def durable(self) -> bool:
+        """Whether what ends an attempt is made to last through a power cut: that blocks as long as a disk takes."""
+        return self.store.fsync
 
     def create(self, prompt: bytes) -> None:
         """Make the folder, its session folder, and the prompt's file. Raises PlaceError, or RecordError where the
@@ -74,18 +85,18 @@ class AttemptFolder:
     def write(self, record: AttemptRecord) -> None:
         """Replace ``attempt.json``; one with a verdict lasts through a power cut. Raises PlaceError, RecordError."""
         data = encode(record.model_dump(mode="json", by_alias=True))
-        write_file(self.path / ATTEMPT_FILE, data, durable=record.ended and self._store.fsync)
+        write_file(self.path / ATTEMPT_FILE, data, durable=record.ended and self.store.fsync)
 
     def finish(self) -> StreamFile | None:
         """Put the stream to rest: compressed, read back, compared, the original removed. None where the agent was
         never started. May be called again after a kill at any point. Blocks for as long as the stream is long
         (a small one: well under a millisecond), so the event loop calls it in a thread. Raises PlaceError, RecordError;
         then the original is still there."""
-        return put_to_rest(self.path, level=self._store.level, durable=self._store.fsync)
+        return put_to_rest(self.path, level=self.store.level, durable=self.store.fsync)
 
     def open_stream(self) -> BinaryIO:
-        """The raw stream from its first byte, in whatever form it is. Raises FileNotFoundError, RecordError."""
-        return self.read_at(0)
+        """The raw stream from its first byte, in whatever form it is. Raises PlaceError."""
+        return open_stream(self.stream)
 
     def read_at(self, offset: int) -> BinaryIO:
         """The raw stream from a byte offset on (as evidence names it), without reading what is before."""
@@ -106,7 +117,7 @@ class RunFolder:
     def __init__(self, path: Path, store: RunStore) -> None:
         self.path = path
         self.run_id = path.name
-        self._store = store
+        self.store = store
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -133,11 +144,11 @@ class RunFolder:
     def write(self, record: RunRecord) -> None:
         """Replace ``run.json``; a final one lasts through a power cut. Raises PlaceError, RecordError."""
         data = encode(record.model_dump(mode="json", by_alias=True))
-        write_file(self.path / RUN_FILE, data, durable=record.ended and self._store.fsync)
+        write_file(self.path / RUN_FILE, data, durable=record.ended and self.store.fsync)
 
     def attempt(self, n: int) -> AttemptFolder:
         """Attempt n, from 1, whether or not it is there yet."""
-        return AttemptFolder(self.path / attempt_name(n), self._store)
+        return AttemptFolder(self.path / attempt_name(n), self.store)
 
     def attempts(self) -> list[AttemptFolder]:
         """The attempts that are there, in order."""
@@ -152,7 +163,7 @@ class RunFolder:
         kept. A move that fails is no error: it is noted and done later. Blocks. Raises PlaceError, RecordError where
         the record cannot be written."""
         self.write(record)
-        self._store.put_away(self)
+        self.store.put_away(self)
 
 
 def run_record(value: dict[str, object], path: str) -> RunRecord:

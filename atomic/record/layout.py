@@ -15,6 +15,7 @@ import time
 from pathlib import PurePosixPath
 
 RUN_FILE = "run.json"
+DAMAGED_FILE = "run.json.damaged"  # what recovery found in the place of a run.json
 PROMPT_FILE = "prompt.md"
 ATTEMPT_FILE = "attempt.json"
 STREAM_FILE = "stream.jsonl"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
 from pydantic import ValidationError
 
 from atomic.errors import RecordDamaged
 from atomic.record.facts import Owner
-from atomic.record.files import encode, make_folder, place_error, read_object, write_file
+from atomic.record.files import FILE_MODE, encode, make_folder, place_error, read_object, write_file
 from atomic.record.layout import is_run_id
 from atomic.verdict.facts import Facts
 
@@ -19,8 +21,9 @@ class LiveEntry(Facts):
     """An open run. ``owner`` is None where the entry is damaged."""
 
     run_id: str
-    folder: str  # absolute; empty where the entry is damaged
-    owner: Owner | None
+    folder: str = ""  # absolute; empty where the entry is damaged
+    root: str = ""  # of the store it was made by
+    owner: Owner | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,27 @@ class LiveIndex:
 
     folder: Path
 
-    def enter(self, run_id: str, path: Path, owner: Owner) -> None:
-        """Note an open run. Raises PlaceError, RecordError."""
-        entry = LiveEntry(run_id=run_id, folder=str(path), owner=owner)
-        data = encode(entry.model_dump(mode="json"))
+    def make(self) -> None:
+        """Make the folder, if it is not there. Raises PlaceError."""
         make_folder(self.folder)
+
+    @contextmanager
+    def closing(self, run_id: str) -> Iterator[None]:
+        """Whoever closes an open run in its dead owner's place does it within this: one at a time. Then it is no longer
+        open. Raises filelock.Timeout at once while another closes it, PlaceError."""
+        self.make()
+        path = self.folder / f"{run_id}.lock"
+        with FileLock(path, timeout=0, mode=FILE_MODE):
+            yield
+            self.leave(run_id)
+            # Who holds a removed lock, or makes it anew, finds the run ended.
+            path.unlink(missing_ok=True)
+
+    def enter(self, run_id: str, path: Path, owner: Owner, root: str) -> None:
+        """Note an open run. Raises PlaceError, RecordError."""
+        entry = LiveEntry(run_id=run_id, folder=str(path), owner=owner, root=root)
+        data = encode(entry.model_dump(mode="json"))
+        self.make()
         write_file(self._file(run_id), data)
 
     def leave(self, run_id: str) -> None:
@@ -58,7 +77,7 @@ class LiveIndex:
             except FileNotFoundError:
                 continue  # it ended meanwhile
             except (RecordDamaged, ValidationError):
-                yield LiveEntry(run_id=run_id, folder="", owner=None)
+                yield LiveEntry(run_id=run_id)
 
     def _file(self, run_id: str) -> Path:
         return self.folder / f"{run_id}.json"

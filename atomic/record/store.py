@@ -59,7 +59,7 @@ class RunStore:
                 now = time.time()
                 run_id = new_run_id(now)
                 folder = RunFolder(self.spool / run_path(run_id), self)
-                self.live.enter(run_id, folder.path, owner)
+                self.live.enter(run_id, folder.path, owner, self.root)
                 try:
                     if not _make_exclusively(folder.path):
                         self.live.leave(run_id)

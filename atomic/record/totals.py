@@ -1,0 +1,21 @@
+"""What the attempts of a run used together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from atomic.verdict.facts import Usage, Verdict
+
+
+def total_usage(verdicts: Iterable[Verdict]) -> Usage:
+    """The sum over attempts, failed ones included: they are billed too. The cost is a lower bound: the sum of what is
+    known, None where there were attempts and nothing is."""
+    found = list(verdicts)
+    costs = [verdict.cost_usd for verdict in found if verdict.cost_usd is not None]
+    return Usage(
+        input=sum(verdict.usage.input for verdict in found),
+        output=sum(verdict.usage.output for verdict in found),
+        cache_read=sum(verdict.usage.cache_read for verdict in found),
+        cache_write=sum(verdict.usage.cache_write for verdict in found),
+        cost_usd=sum(costs) if costs or not found else None,
+    )
