@@ -57,7 +57,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
         "tool-fails": Behaviour(working.tool_fails, ANSWERED, "runs a command that fails, then answers"),
         "tool-overflow": Behaviour(overflow.tool_overflow, "overflow", "adds a line to worked.txt, then overflows"),
         "huge-tool": Behaviour(working.huge_tool, ANSWERED, "runs a command that prints N MiB, then answers", 2),
-        "sleep-tool": Behaviour(working.sleep_tool, ANSWERED, "runs `sleep 1000`, which outlives a killed agent"),
+        "sleep-tool": Behaviour(working.sleep_tool, "stalled", "runs `sleep 1000`, which outlives a killed agent"),
         "ending-tool": Behaviour(working.ending_tool, ANSWERED, "a tool's result ends the prompt"),
         "turns": Behaviour(working.turns, ANSWERED, "answers in N turns, all but the last with a tool", 10),
         "overflow": Behaviour(overflow.overflow, "overflow", "overflows, compacts, overflows for good"),

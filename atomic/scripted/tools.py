@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
+from typing import TYPE_CHECKING
 
 from atomic.scripted.agent import Agent
 from atomic.scripted.wire import Json
+
+if TYPE_CHECKING:
+    import subprocess
 
 TOOL = "bash"
 CALL_ID = "call_1"
@@ -15,9 +18,10 @@ TIMEOUT_SECONDS = 300  # what the real agent says; a script's commands are short
 
 def start(command: str) -> subprocess.Popen[str]:
     """Start a shell command in its own session and process group."""
+    import subprocess  # only here: it is most of what the behaviours without tools would import
+
     return subprocess.Popen(
         ["/bin/sh", "-c", command],
-        cwd=None,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -35,6 +35,7 @@ def flaky(agent: Agent, starts: int) -> int | None:
         complain(f"Error: {STATE_VARIABLE} must name a folder in which starts are counted")
         return 1
     counter = Path(folder) / f"{agent.model}-{zlib.crc32(agent.prompt.encode(errors='replace')):08x}"
+    counter.parent.mkdir(parents=True, exist_ok=True)
     with counter.open("ab") as file:  # one byte a start: whole even when several start at once
         file.write(b".")
     if counter.stat().st_size <= starts:
