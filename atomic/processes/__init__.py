@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from atomic.processes.child import Child
-from atomic.processes.ending import GRACE, Swept, signal_process, stop, stop_stranger, sweep
+from atomic.processes.child import GRACE, Child
+from atomic.processes.ending import Swept, signal_process, stop, sweep
 from atomic.processes.ids import ProcessId, boot_id, identify, is_alive, own_id
-from atomic.processes.kin import MARKER, Found, Kin, descendants, find, marked
+from atomic.processes.kin import MARKER, SAMPLE, Found, Kin, descendants, find, marked
 from atomic.processes.steady import Steady
 
 __all__ = [
     "GRACE",
     "MARKER",
+    "SAMPLE",
     "Child",
     "Found",
     "Kin",
@@ -26,6 +27,5 @@ __all__ = [
     "own_id",
     "signal_process",
     "stop",
-    "stop_stranger",
     "sweep",
 ]

@@ -4,6 +4,7 @@ and the handle; its end is told by the kernel (pidfd), or polled for where there
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from atomic.processes.ids import ProcessId, identify
+from atomic.processes.steady import Steady
 
+GRACE = 5.0  # seconds from SIGTERM to SIGKILL: an agent ends its tools and writes its last lines in well under one
+LAST_WAIT = 10.0  # seconds that processes have to vanish after SIGKILL: only one that hangs in the kernel needs more
 POLL = 0.02  # seconds between looks at a child on systems without pidfd
 
 
@@ -40,13 +44,23 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its number. Until ``reap`` no other process can get it (where the end could be seen without reaping)."""
+        """Its number. Where ``keeps_number``, no other process can get it until ``reap``."""
         return self._popen.pid
 
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it still runs."""
-        if not self.exited.done():
-            self._popen.send_signal(number)
+    @property
+    def keeps_number(self) -> bool:
+        """Whether its end can be seen without reaping it, so that its number stays its own until then."""
+        return hasattr(os, "waitid")
+
+    async def stop(self, steady: Steady, *, grace: float = GRACE) -> bool:
+        """End it: SIGTERM, ``grace`` seconds, SIGKILL. Bounded; returns whether it is gone."""
+        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, LAST_WAIT)):
+            if self.exited.done():
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)  # Popen.send_signal would reap it first, and its number with it
+            await steady.wait(self.exited, seconds)
+        return self.exited.done()
 
     def reap(self) -> None:
         """Let go of an ended child's number. Only after ``exited`` is done."""
@@ -66,7 +80,7 @@ class Child:
 
     def _ended(self) -> tuple[bool, int | None]:
         """Whether it has ended, and how; it stays unreaped where the system can tell without reaping."""
-        if not hasattr(os, "waitid"):
+        if not self.keeps_number:
             code = self._popen.poll()
             return code is not None, code
         try:

@@ -7,17 +7,16 @@ import contextlib
 import os
 import signal
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psutil
 
+from atomic.processes.child import GRACE, LAST_WAIT
 from atomic.processes.ids import ProcessId, identify, is_alive
 from atomic.processes.kin import Kin, find, with_descendants
 from atomic.processes.proc import Process
 from atomic.processes.steady import Steady
 
-GRACE = 5.0  # seconds from SIGTERM to SIGKILL: an agent ends its tools and writes its last lines in well under one
-SWEEP = 10.0  # seconds a sweep may take: only a process that hangs in the kernel survives the first round
 _FIRST_PAUSE = 0.001  # between the rounds of a sweep; it doubles
 _LONGEST_PAUSE = 0.1
 
@@ -52,22 +51,13 @@ def signal_process(process: ProcessId, number: signal.Signals) -> bool:
             os.close(descriptor)
 
 
-async def stop(process: ProcessId, steady: Steady, *, exited: asyncio.Future[Any], grace: float = GRACE) -> bool:
-    """End one process: SIGTERM, ``grace`` seconds, SIGKILL. ``exited`` is done when it has ended.
+async def stop(process: ProcessId, steady: Steady, *, grace: float = GRACE) -> bool:
+    """End a process that is no child of this one: SIGTERM, ``grace`` seconds, SIGKILL. (A child has its own ``stop``.)
     Bounded; returns whether it is gone."""
-    signal_process(process, signal.SIGTERM)
-    if await steady.wait(exited, grace):
-        return True
-    signal_process(process, signal.SIGKILL)
-    return await steady.wait(exited, SWEEP)
-
-
-async def stop_stranger(process: ProcessId, steady: Steady, *, grace: float = GRACE) -> bool:
-    """The same for a process that is not a child of this one."""
     loop = asyncio.get_running_loop()
-    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, SWEEP)):
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, LAST_WAIT)):
         if not signal_process(process, number):
-            return not is_alive(process)
+            break
         until = loop.time() + seconds
         pause = _FIRST_PAUSE
         while is_alive(process) and loop.time() < until:
@@ -80,7 +70,7 @@ async def sweep(kin: Kin, steady: Steady, *, may_stay: Collection[str] = ()) -> 
     """SIGKILL all that belongs to an attempt, in rounds, until a scan finds nothing more. ``may_stay``: names of
     processes that are let be, with all below them. Bounded: what hangs in the kernel is reported, not waited for."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + SWEEP
+    until = loop.time() + LAST_WAIT
     pause = _FIRST_PAUSE
     ended: dict[ProcessId, None] = {}
     while True:

@@ -12,6 +12,9 @@ from typing import NamedTuple
 from atomic.processes.ids import SYSTEM, ProcessId
 from atomic.processes.proc import Process
 
+# Seconds between looks at the processes of live sessions: cheap where /proc can be read, so that even a tool that runs
+# for a second is seen with what it started.
+SAMPLE = 0.5 if SYSTEM.INLINE else 2.0
 MARKER = "ATOMIC_FLOWS_ATTEMPT"  # the variable whose value names the attempt that a process belongs to
 
 Table = Mapping[int, Process]

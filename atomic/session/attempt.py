@@ -1,0 +1,164 @@
+"""One session from its start to its end, whatever happens to it or to whoever waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from atomic.errors import AtomicError
+from atomic.failures import FailureKind
+from atomic.processes import Child, Steady, Swept, sweep
+from atomic.record.facts import AttemptRecord, StreamFile
+from atomic.record.files import place_error
+from atomic.session.facts import AttemptSpec, Progress
+from atomic.session.live import Live
+from atomic.session.overlay import take_away
+from atomic.session.prepare import Prepared, opened, overlay_of, prepare
+from atomic.verdict.facts import Status, StopReason, Verdict
+
+# Bytes of a stream that is put to rest on the loop itself: quicker than handing it to a thread and hearing of it.
+SMALL = 256 * 1024
+STDERR_END = 32 * 1024  # bytes at each end of stderr that are looked at for a reason
+
+T = TypeVar("T")
+
+
+async def run_attempt(spec: AttemptSpec, *, on_progress: Callable[[Progress], None] | None = None) -> AttemptRecord:
+    """Run one session to its end, and return its record with the verdict, as ``attempt.json`` then has it.
+
+    Whatever ends it, when this returns or raises no process of the attempt is left but those that may stay. A cancel
+    stops the agent, sweeps up its processes, writes the verdict, and is raised then; further ones meanwhile change
+    nothing. All waiting on the way out has a bound.
+
+    Raises PlaceError, RecordError or SettingsError for what stands against it before the agent starts, and for a disk
+    that does not take the record. An agent that cannot be started is a failed attempt of kind ``configuration``.
+    """
+    prepared = prepare(spec)
+    steady = Steady()
+    with opened(spec.folder) as streams:
+        try:
+            live = Live(spec, prepared.record, on_progress)
+        except OSError as error:
+            raise place_error(error, spec.folder.stream, "follow") from error
+        try:
+            child = Child(
+                prepared.argv,
+                env=prepared.env,
+                cwd=spec.cwd,
+                stdin=streams.stdin,
+                stdout=streams.stdout,
+                stderr=streams.stderr,
+            )
+        except (OSError, ValueError) as error:
+            live.close()
+            return await _conclude(spec, live, _not_started(prepared, error), steady)
+    failure: BaseException | None = None
+    stopped: StopReason | None = StopReason.CANCELLED
+    try:
+        # From here to the first await nothing can be cancelled, and from there on nothing is lost by it.
+        live.begin(child)
+        spec.folder.write(live.record)
+        stopped = await live.over
+    except asyncio.CancelledError:
+        steady.cancelled = True
+    except BaseException as error:  # noqa: BLE001 - it is raised when nothing is left of the session
+        failure = error
+    try:
+        record = await _end(spec, live, child, stopped, steady)
+    finally:
+        if failure is not None:
+            raise failure
+    if steady.cancelled:
+        raise asyncio.CancelledError
+    return record
+
+
+async def _end(
+    spec: AttemptSpec, live: Live, child: Child, stopped: StopReason | None, steady: Steady
+) -> AttemptRecord:
+    """Stop what runs, read what is left, and write the verdict."""
+    live.stopping = True
+    await child.stop(steady, grace=spec.grace)
+    swept = Swept((), (), ())
+    descendants = live.descendants()
+    if spec.agent.leftover == "kill" or stopped not in (None, StopReason.SETTLED):
+        swept = await sweep(live.kin, steady, may_stay=spec.agent.may_stay)
+    exit_code = None
+    if child.exited.done():
+        exit_code = child.exited.result()
+        child.reap()
+    await live.read_to_end(steady)
+    verdict = live.fold.finish(
+        live.framer.stats,
+        exit_code=exit_code,
+        stderr=_ends(spec.folder.stderr),
+        stopped=stopped,
+        now=time.time(),
+        first_event_at=live.first_event_at,
+        first_token_at=live.first_token_at,
+    )
+    live.record = live.record.model_copy(update={"descendants": descendants})
+    return await _conclude(spec, live, _with_warnings(verdict, child, swept), steady)
+
+
+async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Steady) -> AttemptRecord:
+    """Put the stream to rest and write the final ``attempt.json``."""
+
+    def conclude() -> AttemptRecord:
+        take_away(overlay_of(spec))
+        said = verdict
+        stream: StreamFile | None = None
+        try:
+            stream = spec.folder.finish()
+        except AtomicError as error:
+            # The stream is still there as it was written: the verdict is worth more than its compression.
+            said = verdict.model_copy(update={"warnings": (*verdict.warnings, error.message)})
+        session = spec.folder.session
+        record = live.record.concluded(
+            said,
+            ended_at=time.time(),
+            stream=stream,
+            session_file=str(session.relative_to(spec.folder.path)) if session.exists() else None,
+        )
+        spec.folder.write(record)
+        return record
+
+    if not spec.folder.durable and live.framer.stats.bytes <= SMALL:
+        return conclude()
+    return await steady.result(asyncio.get_running_loop().run_in_executor(None, conclude))
+
+
+def _with_warnings(verdict: Verdict, child: Child, swept: Swept) -> Verdict:
+    warnings = [
+        f"process {process.pid}, left over by a tool, could not be ended"
+        for process in swept.survived
+        if process != child.id
+    ]
+    if not child.exited.done():
+        warnings.append(f"the agent (process {child.pid}) hangs in the system and could not be ended")
+    return verdict.model_copy(update={"warnings": (*verdict.warnings, *warnings)}) if warnings else verdict
+
+
+def _not_started(prepared: Prepared, error: OSError | ValueError) -> Verdict:
+    return Verdict(
+        status=Status.FAILED,
+        kind=FailureKind.CONFIGURATION,
+        message=f"the agent could not be started: {prepared.argv[0]}: {getattr(error, 'strerror', None) or error}",
+    )
+
+
+def _ends(path: Path) -> str:
+    """The beginning and the end of what the agent wrote to stderr."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(STDERR_END)
+            size = file.seek(0, 2)
+            file.seek(max(size - STDERR_END, len(head)))
+            tail = file.read(STDERR_END)
+    except OSError:
+        return ""
+    gap = b"\n" if len(head) + len(tail) < size else b""
+    return (head + gap + tail).decode("utf-8", "replace")
