@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from atomic.agent import Agent
+from atomic.policy import FallbackPolicy
+from atomic.record import AttemptRecord, RunStore
+from atomic.runner import OnEvent, RunResult, run
+from atomic.settings import Settings
 from tests.e2e.releases import Release, install
 from tests.loopback.models import NAMES
 from tests.loopback.provider import Provider, Seen
@@ -30,6 +34,32 @@ class RealAgent:
     provider: Provider
     scope: str
     work: Path  # the folder in which the agent works
+    store: RunStore
+
+    async def ask(
+        self,
+        prompt: str | bytes,
+        *models: str,
+        agent: Agent | None = None,
+        on_event: OnEvent | None = None,
+        check: bool = True,
+        **policy: Any,
+    ) -> RunResult:
+        """A run of this agent, with these models in order; `policy` holds what differs from the defaults."""
+        return await run(
+            prompt,
+            policy=FallbackPolicy(models=models, **policy),
+            agent=agent or self.agent,
+            cwd=self.work,
+            settings=Settings(home=self.store.home),
+            store=self.store,
+            on_event=on_event,
+            check=check,
+        )
+
+    def attempt(self, result: RunResult, n: int) -> AttemptRecord:
+        """What the record says of attempt n."""
+        return self.store.open(result.run_id).attempt(n).read()
 
     def requests(self, model: str | None = None) -> list[Seen]:
         """The requests that reached the provider, of one `provider/id` or all, in order."""
@@ -63,4 +93,5 @@ def set_up(release: Release, provider: Provider, root: Path) -> RealAgent:
     # Keys of the person who runs the tests must not reach the agent: no test may spend anything.
     blank = {name: "" for name in os.environ if name.endswith(("_API_KEY", "_OAUTH_TOKEN", "_AUTH_TOKEN"))}
     env = {**blank, "HOME": str(home), "PI_CODING_AGENT_DIR": str(folder), "PI_OFFLINE": "1"}
-    return RealAgent(release, Agent(command=install(release), env=env), provider, scope, work)
+    store = RunStore(root / "records", home=root / "state")
+    return RealAgent(release, Agent(command=install(release), env=env), provider, scope, work, store)
