@@ -65,12 +65,14 @@ class ModelCatalog:
 
     def price_known(self, ref: ModelRef) -> bool:
         """Whether a usage of this model can be priced."""
-        return self.cost(ref, Usage()) is not None
+        return self._priced(ref, Usage()) is not None
 
     def cost(self, ref: ModelRef, usage: Usage) -> float | None:
-        """What a usage costs in USD: what the stream itself said, else by the known price; None where nobody knows."""
-        if usage.cost_usd is not None:
-            return usage.cost_usd
+        """What a usage costs in USD: what the stream itself said, else by the known price; None where nobody knows.
+        A stream that says 0 says nothing: agents write it for models whose price they do not know."""
+        return usage.cost_usd or self._priced(ref, usage)
+
+    def _priced(self, ref: ModelRef, usage: Usage) -> float | None:
         for entries in (self.agent, self.table):
             entry = entries.get(ref.name)
             if entry is not None and entry.price is not None:
