@@ -1,0 +1,31 @@
+"""Why a stream got its verdict, as one JSON object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atomic.verdict.facts import Verdict
+
+
+def explanation(verdict: Verdict) -> dict[str, Any]:
+    """The object that `explain --json` prints.
+
+    `answer` and `answered_by` are those of a whole answer: of an answered prompt, or of one that overflowed after it.
+    A text that the output limit cut is no answer; the verdict itself keeps it.
+    """
+    whole = verdict.answered or verdict.complete
+    return {
+        "status": verdict.status.value,
+        "kind": verdict.kind.value if verdict.kind is not None else None,
+        "message": verdict.message,
+        "answer": verdict.answer if whole else None,
+        "answered_by": verdict.answered_by if whole else None,
+        "evidence": [evidence.model_dump() for evidence in verdict.evidence],
+        "usage": verdict.usage.model_dump(by_alias=True, include=set(type(verdict.usage).model_fields)),
+        "records": verdict.records,
+        "noise": verdict.noise,
+        "settled": verdict.settled,
+        "unresolved_overflow": verdict.unresolved_overflow,
+        "exit_code": verdict.exit_code,
+        "warnings": list(verdict.warnings),
+    }
