@@ -48,7 +48,7 @@ class RecordSettings(Section):
     """``[record]``: where the files of runs are kept, and how."""
 
     url: str | None = Field(default=None, description="folder or fsspec URL; default: records in the home")
-    spool: Path | None = Field(default=None, description="local folder of live files; default: spool in the home")
+    spool: Path | None = Field(default=None, description="local folder for live files; default: where the records are, or spool in the home for a URL")
     fsync: bool = Field(default=True, description="force what ends an attempt to the disk")
     # 3 is zstd's own default: above it streams shrink by a few per cent more and cost several times the CPU.
     level: int = Field(default=3, ge=1, le=19, description="zstd level of finished streams")
@@ -57,17 +57,18 @@ class RecordSettings(Section):
 class PrefectSettings(Section):
     """``[prefect]``: through what a run goes."""
 
-    mode: Literal["server", "ephemeral", "direct"] = Field(
-        default="server",
-        description="server: PREFECT_API_URL or the profile's, else the toolkit's own; ephemeral: one that lives as "
-        "long as the command; direct: without Prefect",
+    mode: Literal["auto", "local", "ephemeral", "direct"] = Field(
+        default="auto",
+        description="auto: the server of PREFECT_API_URL or of Prefect's profile, else the toolkit's own; local: the "
+        "toolkit's own; ephemeral: one that lives as long as the command; direct: without Prefect",
     )
 
 
 class Settings(Section):
     """Everything set. ``home`` comes from the environment only (``ATOMIC_FLOWS_HOME``, default ``~/.atomic-flows``).
 
-    ``models`` are the tables ``[model."provider/id"]``. ``policies`` are the tables ``[policy.NAME]`` as written: :func:`atomic.policy.resolve_policies` reads them.
+    ``policies`` are the tables ``[policy.NAME]`` as written: :func:`atomic.policy.resolve_policies` reads them.
+    ``models`` are the tables ``[model."provider/id"]``.
     ``sources`` are the files that were read, the weakest first.
     """
 
@@ -89,8 +90,3 @@ class Settings(Section):
     def records(self) -> str:
         """Folder or URL of the records."""
         return self.record.url or str(self.home / "records")
-
-    @property
-    def spool(self) -> Path:
-        """Local folder for the files of live runs."""
-        return self.record.spool or self.home / "spool"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -51,7 +52,9 @@ def check(model: type[BaseModel], layer: Layer) -> None:
 
 def explain(model: type[BaseModel], layer: Layer, error: ValidationError) -> SettingsError:
     """The first problem of a validation, in words."""
-    problem = error.errors(include_url=False, include_input=False)[0]
+    problems = error.errors(include_url=False, include_input=False)
+    # A mistyped key is also missing under its right name: the first says more.
+    problem = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
     key = [str(part) for part in problem["loc"]]
     if problem["type"] == "extra_forbidden":
         return unknown_key(layer, key, keys_of(_model_at(model, key[:-1])))
@@ -59,9 +62,8 @@ def explain(model: type[BaseModel], layer: Layer, error: ValidationError) -> Set
     expected = _expected(problem["type"], problem.get("ctx", {}), problem["msg"])
     if problem["type"] in EXPECTED:
         expected += f", found {FOUND.get(type(_value_at(layer.data, key)), 'something else')}"
-    return SettingsError(
-        f"{place.text}: {'.'.join(key)}: expected {expected}", file=place.file, line=place.line, key=".".join(key)
-    )
+    said = "is missing" if problem["type"] == "missing" else f"expected {expected}"
+    return SettingsError(f"{place.text}: {'.'.join(key)}: {said}", file=place.file, line=place.line, key=".".join(key))
 
 
 def unknown_key(layer: Layer, key: Sequence[str], known: Sequence[str]) -> SettingsError:
@@ -92,9 +94,8 @@ def _model_at(model: type[BaseModel], path: Sequence[str]) -> type[BaseModel]:
             inner = {field.alias or key: field.annotation for key, field in inner.model_fields.items()}[name]
         else:
             inner = get_args(inner)[-1]
-        inner = next(
-            (part for part in get_args(inner) if isinstance(part, type) and issubclass(part, BaseModel)), inner
-        )
+        if get_origin(inner) in (Union, UnionType):  # "this table or none"
+            inner = next(part for part in get_args(inner) if part is not type(None))
     assert isinstance(inner, type), "only tables have keys"
     return inner
 

@@ -43,7 +43,6 @@ def test_without_any_source_the_defaults_hold(ground: Ground) -> None:
     settings = ground.load()
     assert settings.home == ground.home
     assert settings.records == str(ground.home / "records")
-    assert settings.spool == ground.home / "spool"
     assert settings.policies == {}
     assert settings.sources == ()
 
@@ -215,7 +214,7 @@ def test_paths_of_a_file_are_relative_to_it(ground: Ground) -> None:
     ground.own.write_text('[record]\nurl = "kept here"\nspool = "~/spool"\n')
     settings = ground.load(HOME="/somewhere")
     assert settings.records == str(ground.home / "kept here")
-    assert settings.spool == Path("/somewhere/spool")
+    assert settings.record.spool == Path("/somewhere/spool")
 
 
 # Trust

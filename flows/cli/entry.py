@@ -1,0 +1,80 @@
+"""The console's entry: every error becomes a message and an exit code, none a traceback."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import time
+from pathlib import Path
+
+from atomic.errors import EXIT_FAILED, EXIT_INTERRUPTED, AtomicError
+from atomic.text import Masker, one_line, printable
+from flows.cli.output import DIM, RED, paint, prepare_streams, say
+
+# What a full or read-only disk or a missing right says: the machine's state, not a fault of the program.
+MACHINE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE})
+
+
+def main() -> None:
+    """Run the command line on ``sys.argv`` and exit with its code."""
+    prepare_streams()
+    from flows.cli.app import app
+
+    try:
+        app(sys.argv[1:], prog_name="atomic-flows")
+        code = 0
+    except AtomicError as error:
+        show_error(error)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a person
+        code = _unexpected(error)
+    sys.exit(code)
+
+
+def show_error(error: AtomicError) -> None:
+    """The error and what to do about it, on stderr."""
+    say(f"{paint('error:', RED)} {printable(error.message)}")
+    if error.hint:
+        say(f"{paint('hint:', DIM)}  {printable(error.hint)}")
+
+
+def _unexpected(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
+        where = f"{error.filename}: " if error.filename else ""
+        say(f"{paint('error:', RED)} {printable(where)}{(error.strerror or str(error)).lower()}")
+        return EXIT_FAILED
+    log = write_crash(error)
+    said = one_line(f"{type(error).__name__}: {error}", 300)
+    say(f"{paint('error:', RED)} unexpected {said}")
+    if log is not None:
+        say(f"{paint('hint:', DIM)}  this is a fault of atomic-flows; please report it, with {printable(str(log))}")
+    return EXIT_FAILED
+
+
+def write_crash(error: Exception) -> Path | None:
+    """Keep the traceback, secrets masked, in ``crash/`` of the home; its path, or None where nothing can be written."""
+    import os
+    import tempfile
+    import traceback
+
+    text = Masker.of(os.environ)("".join(traceback.format_exception(error)))
+    name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.log"
+    places = [Path(tempfile.gettempdir())]
+    try:
+        from atomic.settings import find_home
+
+        places.insert(0, find_home() / "crash")
+    except Exception:  # noqa: BLE001 - what went wrong may be the settings, or the import of half the package
+        pass
+    for place in places:
+        try:
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError:
+            continue
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as out:
+            out.write(text)
+        return place / name
+    return None

@@ -1,0 +1,81 @@
+"""`policy show` and `policy check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.output import GREEN, YELLOW, page, paint, say, write_json
+
+if TYPE_CHECKING:
+    from atomic.policy import FallbackPolicy
+
+Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
+HEAD = ("kind", "what is done", "set by", "cools", "passes by waiting")
+
+
+def show(
+    name: Annotated[str | None, typer.Argument(help="The policy; default: the one that `run` takes.")] = None,
+    config: Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Show a policy whole: its models, its limits, and what it does on each kind of failure."""
+    from dataclasses import asdict
+
+    from atomic.policy import describe
+    from atomic.runner import choose_policy
+    from atomic.settings import load_settings
+
+    settings = load_settings(config=config)
+    policy = choose_policy(name, (), settings)
+    shown = name or settings.default_policy
+    if as_json:
+        kinds = [asdict(row) for row in describe(policy)]
+        write_json({"name": shown, **policy.model_dump(mode="json"), "kinds": kinds})
+    else:
+        page(_page(shown, policy))
+
+
+def check(config: Config = None) -> None:
+    """Check every policy of the settings: that it can be followed, and that its models are known."""
+    from atomic.models import ModelCatalog
+    from atomic.models.agent_folder import agent_folder, read_agent_models
+    from atomic.policy import resolve_policies
+    from atomic.settings import load_settings
+    from atomic.text import printable
+
+    settings = load_settings(config=config)
+    policies = resolve_policies(settings.policies)
+    if not policies:
+        say("no policies are defined; without one, a run makes one attempt on the agent's own default model")
+        return
+    agent = settings.agent
+    catalog = ModelCatalog(agent=read_agent_models(agent_folder(agent.env, agent.command)), table=settings.models)
+    for name, policy in policies.items():
+        models = ", ".join(map(str, policy.models)) or "the agent's own default model"
+        say(f"{paint('ok', GREEN)} {printable(name)}: {models}")
+        for model in policy.models:
+            if catalog.window(model) is None:
+                say(f"   {paint('note', YELLOW)} nobody knows the window of {model}: it counts as a larger one")
+        if len(policy.models) == 1:
+            say(f"   {paint('note', YELLOW)} one model only: there is nothing to fall back to")
+
+
+def _page(name: str, policy: FallbackPolicy) -> list[str]:
+    from atomic.policy import describe
+    from atomic.text import printable
+
+    rows = [(str(row.kind), row.action, row.source, row.cools, row.passing) for row in describe(policy)]
+    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    limits = policy.limits.model_dump()
+    wait, then = f"{policy.max_wait:g} s", policy.after_tools
+    models = " → ".join(map(str, policy.models)) or "the agent's own default model"
+    return [
+        f"{printable(name)}: {models}",
+        f"  at most {policy.max_attempts} attempts, waiting {wait} in all; after tools {then}",
+        f"  limits: {', '.join(f'{key} {value:g}' for key, value in limits.items() if value)}",
+        "",
+        *("  " + "  ".join(map(str.ljust, cells, widths)).rstrip() for cells in (HEAD, *rows)),
+    ]

@@ -1,0 +1,89 @@
+"""Carrying a run out for the command line: check, recover, run, print."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from atomic.policy import FallbackPolicy
+from atomic.record import RunStore
+from atomic.recovery import recover
+from atomic.runner import RunRequest, RunResult, choose_policy, execute, open_store, prepare
+from atomic.runner.results import result_of
+from atomic.settings import Settings, load_settings
+from flows.cli.output import DIM, YELLOW, paint, say, write, write_json
+from flows.cli.progress import PlainProgress, progress_for
+from flows.cli.run import Asked
+from flows.cli.signals import Stopped, until_stopped
+from flows.cli.summary import exit_code, tell
+
+# What an agent reads of a project only when it trusts it.
+PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".atomic", ".pi")
+
+
+def carry_out(asked: Asked) -> tuple[RunResult | None, int]:
+    """The whole command: what the run came to (None where it never began), and the exit code. Raises AtomicError for what is wrong before anything is spent."""
+    settings = load_settings(asked.cwd, asked.config)
+    request = prepare(
+        asked.prompt,
+        policy=_policy(asked, settings),
+        agent=asked.agent,
+        cwd=asked.cwd,
+        name=asked.name,
+        key=asked.key,
+        tags=asked.tags,
+        slash=asked.slash,
+        settings=settings,
+    )
+    store = open_store(settings)
+    found = asyncio.run(recover(store, adopt=settings.adopt)).sentence()
+    if found:
+        say(paint(found, YELLOW))
+    _hints(request)
+    with progress_for(sys.stderr) as progress:
+        result, code = _direct(request, store, progress)
+    if result is not None:
+        _show(asked, result)
+    return result, code
+
+
+def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
+    """The policy that is meant, with what the command line says of models and limits laid over it."""
+    policy = choose_policy(asked.policy, asked.models, settings)
+    given = {"cost_usd": asked.max_cost, "tokens": asked.max_tokens, "idle": asked.idle, "total": asked.total}
+    limits = policy.limits.model_copy(update={name: value for name, value in given.items() if value is not None})
+    return policy.model_copy(update={"limits": limits})
+
+
+def _hints(request: RunRequest) -> None:
+    if not request.policy.models:
+        say(paint("one attempt on the agent's own default model; -m MODEL -m MODEL names some to fall back to", DIM))
+    there = [name for name in PROJECT_FILES if (request.cwd / name).exists()]
+    if there and request.agent.approve is None:
+        say(paint(f"{', '.join(there)} may be skipped by the agent: [agent] approve = true trusts this folder", DIM))
+
+
+def _direct(request: RunRequest, store: RunStore, progress: PlainProgress) -> tuple[RunResult | None, int]:
+    """The run without Prefect; None where a signal came before it had a record."""
+    work = execute(request, store=store, on_event=progress)
+    try:
+        result = asyncio.run(until_stopped(work, signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+    except Stopped as stopped:
+        return _recorded(store, progress), stopped.code
+    return result, exit_code(result)
+
+
+def _recorded(store: RunStore, progress: PlainProgress) -> RunResult | None:
+    """What the record says of a run that something ended from outside."""
+    if progress.run is None:
+        return None
+    return result_of(store.open(progress.run.run_id).read(), (), progress.run.record)
+
+
+def _show(asked: Asked, result: RunResult) -> None:
+    if asked.as_json:
+        write_json(result.to_json())
+    elif result.answer is not None and result.answered:
+        write(result.answer if result.answer.endswith("\n") else f"{result.answer}\n")
+    tell(result)

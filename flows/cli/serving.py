@@ -1,0 +1,139 @@
+"""`up`, `down`, `status`, `stop`: what runs here, and ending it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.figures import clock, duration
+from flows.cli.output import DIM, GREEN, YELLOW, page, paint, say, write_json
+
+if TYPE_CHECKING:
+    from flows.cli.openruns import OpenRun
+    from flows.server import ServerStatus
+
+Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+STATES = {"living": "running", "dead": "cut off by a kill", "elsewhere": "on another machine"}  # of owners, for people
+
+
+def up(as_json: AsJson = False) -> None:
+    """Start the local Prefect server, or find it running. The address goes to stdout."""
+    from atomic.settings import find_home
+    from flows.server import ensure_server
+
+    info = ensure_server(find_home())
+    if as_json:
+        write_json({"url": info.url, "dashboard": info.dashboard, "pid": info.pid, "log": str(info.log)})
+        return
+    page([info.dashboard])
+    say(paint(f"Prefect {info.version}, pid {info.pid}; `atomic-flows down` stops it", DIM))
+
+
+def down() -> None:
+    """Stop the local Prefect server. Runs that are on their way keep their records, and lose their pages."""
+    from atomic.settings import find_home
+    from flows.server import stop_server
+
+    info = stop_server(find_home())
+    say("no server was running" if info is None else f"stopped the server at {info.dashboard}")
+
+
+def status(config: Config = None, as_json: AsJson = False) -> None:
+    """Show what runs here: the server, and the runs with their models."""
+    from atomic.runner import open_store
+    from atomic.settings import load_settings
+    from flows.cli.openruns import open_runs
+    from flows.server import server_status
+
+    settings = load_settings(config=config)
+    server = server_status(settings.home)
+    runs = [_facts(run) for run in open_runs(open_store(settings))]
+    if as_json:
+        write_json({"home": str(settings.home), "server": _server_facts(server), "runs": runs})
+        return
+    page([_server_line(server), *(map(_run_line, runs) if runs else [f"runs    {_dim('none')}"])])
+    if any(facts["state"] == STATES["dead"] for facts in runs):
+        say("runs that a kill cut off are brought to their end by the next `run`, or by `stop --all`")
+
+
+def stop(
+    run: Annotated[str | None, typer.Argument(help="The run: its id, or the beginning of it.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every run of this user on this machine.")] = False,
+    config: Config = None,
+) -> None:
+    """Stop a run from any terminal: its agent and tools end, its record is kept."""
+    import asyncio
+
+    from atomic.errors import UsageError
+    from atomic.runner import open_store
+    from atomic.settings import load_settings
+    from flows.cli.openruns import choose, open_runs, stop_runs
+
+    if (run is None) != everything:
+        raise UsageError("name a run, or say --all", hint="`atomic-flows status` lists what runs here")
+    store = open_store(load_settings(config=config))
+    runs = open_runs(store) if run is None else choose(store, run)
+    asyncio.run(stop_runs(store, runs))
+    if runs:
+        say(f"stopped {', '.join(one.run_id for one in runs)}; the record is kept")
+    else:
+        say("nothing was running" if run is None else f"run {store.resolve(run)} had ended already")
+
+
+def _facts(run: OpenRun) -> dict[str, Any]:
+    record, owner = run.record, run.owner
+    last = record.attempts[-1] if record and record.attempts else None
+    return {
+        "run_id": run.run_id,
+        "name": record.name if record else None,
+        "state": STATES[run.state.value],
+        "attempt": last.n if last else None,
+        "model": last.model if last else None,
+        "seconds": round(max(time.time() - record.created_at, 0), 1) if record else None,
+        "cwd": record.cwd if record else None,
+        "record": str(run.folder.path),
+        "owner": {"pid": owner.pid, "host": owner.host, "user": owner.user} if owner else None,
+    }
+
+
+def _server_facts(server: ServerStatus) -> dict[str, Any]:
+    info = server.info if server.running else None
+    return {
+        "running": server.running,
+        "healthy": server.healthy,
+        "url": info.url if info else None,
+        "dashboard": info.dashboard if info else None,
+        "pid": info.pid if info else None,
+        "started_at": info.started_at if info else None,
+    }
+
+
+def _server_line(server: ServerStatus) -> str:
+    if not server.running or server.info is None:
+        return f"server  not running {_dim('(started by the first run that needs it, or by `atomic-flows up`)')}"
+    health = paint("healthy", GREEN, stream=sys.stdout) if server.healthy else "does not answer"
+    since = f"pid {server.info.pid}, since {clock(server.info.started_at)}"
+    return f"server  {server.info.dashboard}  {health}  {_dim(since)}"
+
+
+def _run_line(facts: dict[str, Any]) -> str:
+    from atomic.text import one_line
+
+    at = (
+        f"attempt {facts['attempt']} · {one_line(facts['model'] or 'the agent’s own model')}"
+        if facts["attempt"]
+        else "…"
+    )
+    since = duration(facts["seconds"]) if facts["seconds"] is not None else ""
+    name = f"  {one_line(facts['name'])}" if facts["name"] else ""
+    state = "" if facts["state"] == "running" else f"  {paint(facts['state'], YELLOW, stream=sys.stdout)}"
+    return f"run     {facts['run_id']}{name}  {at}  {_dim(since)}{state}"
+
+
+def _dim(text: str) -> str:
+    return paint(text, DIM, stream=sys.stdout)

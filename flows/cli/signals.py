@@ -1,0 +1,53 @@
+"""Ctrl-C and its kin while a run is on: the first one cancels it, further ones wait with us for the cleaning up."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from atomic.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+from flows.cli.output import YELLOW, paint, say
+
+T = TypeVar("T")
+EXIT_CODES = {
+    signal.SIGINT: EXIT_INTERRUPTED,
+    signal.SIGTERM: EXIT_TERMINATED,
+    signal.SIGHUP: EXIT_TERMINATED,  # the terminal is gone: as good as an order to end
+}
+
+
+class Stopped(Exception):  # noqa: N818 - no error: it went as it was asked to
+    """A signal ended the run, and what belonged to it has been cleaned up. ``code`` is the exit code it means."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+async def until_stopped(work: Coroutine[Any, Any, T], *, signals: tuple[signal.Signals, ...]) -> T:
+    """What the work returns. The first of `signals` cancels it; when it has cleaned up, Stopped is raised. Signals
+    that this process was started to ignore (nohup, a background job) stay ignored."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    caught: list[signal.Signals] = []
+
+    def stop(sign: signal.Signals) -> None:
+        if not caught:
+            say(paint("stopping the agent and its tools; the record is kept", YELLOW))
+            task.cancel()
+        caught.append(sign)
+
+    watched = [sign for sign in signals if signal.getsignal(sign) is not signal.SIG_IGN]
+    for sign in watched:
+        loop.add_signal_handler(sign, stop, sign)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if caught:
+            raise Stopped(EXIT_CODES[caught[0]]) from None
+        raise
+    finally:
+        for sign in watched:
+            loop.remove_signal_handler(sign)

@@ -1,0 +1,64 @@
+"""What a run came to, for a person, on stderr."""
+
+from __future__ import annotations
+
+from atomic.errors import EXIT_ANSWERED, EXIT_BUDGET, EXIT_FAILED, EXIT_USAGE
+from atomic.failures import FailureKind
+from atomic.runner import RunResult
+from atomic.text import one_line, printable
+from flows.cli.figures import count, duration, money
+from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, paint, say
+from flows.cli.sentences import OWN_MODEL
+
+# The others are plain failures. An agent that is not set up sent nothing, just as with a wrong option here.
+EXIT_CODES = {FailureKind.BUDGET: EXIT_BUDGET, FailureKind.CONFIGURATION: EXIT_USAGE}
+CELL = 60  # characters of a table's widest column
+
+
+def exit_code(result: RunResult) -> int:
+    """The exit code that a run's end means."""
+    if result.answered:
+        return EXIT_ANSWERED
+    return EXIT_CODES.get(result.kind, EXIT_FAILED) if result.kind else EXIT_FAILED
+
+
+def tell(result: RunResult, *, page: str | None = None) -> None:
+    """How it ended, what it took, where the record is and how to look at it. ``page``: of the run in Prefect's UI."""
+    if result.answered:
+        head = f"{paint('✓ answered', GREEN, BOLD)} by {one_line(result.answered_by or OWN_MODEL)}"
+    else:
+        head = f"{paint('✗ failed:', RED, BOLD)} {paint(str(result.kind), RED)}"
+    attempts = len(result.attempts)
+    figures = [
+        f"{attempts} attempt{'' if attempts == 1 else 's'}",
+        duration(result.seconds),
+        f"{count(result.usage.tokens)} tokens",
+        money(result.cost_usd),
+    ]
+    say(f"{head}  {paint(' · '.join(figures), DIM)}")
+    if result.message and not result.answered:
+        say(f"  {one_line(result.message, 1000)}")
+    for warning in result.warnings:
+        say(f"  {paint('warning', YELLOW)} {one_line(warning, 500)}")
+    say(f"  {paint('record', DIM)}  {printable(result.record)}")
+    say(f"  {paint('look', DIM)}    atomic-flows explain {result.run_id} · atomic-flows record cat {result.run_id}")
+    if page is not None:
+        say(f"  {paint('page', DIM)}    {printable(page)}")
+
+
+def table(result: RunResult) -> list[str]:
+    """The attempts, a line each, as wide as they need to be."""
+    head = ("", "attempt", "model", "came to", "why")
+    rows = [
+        (
+            "✓" if attempt.status == "answered" else "✗",
+            str(attempt.n),
+            one_line(attempt.model or OWN_MODEL, CELL),
+            "answered" if attempt.status == "answered" else str(attempt.kind),
+            one_line(attempt.message, CELL),
+        )
+        for attempt in result.attempts
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in (head, *rows)]
+    return [paint(lines[0], DIM), *lines[1:]]
