@@ -12,7 +12,7 @@ from atomic.framing.facts import Record
 from atomic.framing.framer import Framer
 
 # Bytes read at once: larger chunks fall out of the processor's cache, smaller ones cost more calls.
-CHUNK_SIZE = 128 * 1024
+CHUNK_SIZE = 256 * 1024
 # Seconds between looks at the files: quick enough for people, and nearly free when one ticker serves all sessions.
 TICK = 0.05
 

@@ -29,14 +29,14 @@ NOISE_SAMPLE_SIZE = 200
 
 _UPDATE = b'{"type":"message_update",'
 _PAST_UPDATE = b'{"type":"message_update-'  # the least bytes that are greater than all that begin with _UPDATE
-_BETWEEN_UPDATES = b"}\n" + _UPDATE
 _NO_LINE = b"\0"  # no line begins so: damage is taken out before
 _CLOSE = ord("}")
+_ONLY_CLOSE = {_CLOSE}
 _before_lf = itemgetter(-2)
 
-_DENSE = 2048  # bytes a line; shorter ones are handled by the chunk
-_DENSEST = 200  # bytes a line; for shorter ones one search over the chunk beats three looks at each line
-_BLOCK = 32  # lines looked at together in a chunk that holds others than updates
+_DENSE = 2048  # bytes a line; shorter ones are looked at many at once
+_BLOCK = 32 * 1024  # bytes of lines looked at together: they stay in the processor's cache, and one odd line among
+# them makes only these be looked at one by one
 
 _NULS = re.compile(rb"\0+")
 
@@ -85,16 +85,14 @@ class Framer:
     def close(self) -> list[Record]:
         """The end of the stream: a last line without LF is a record when it is whole, else it is torn."""
         self._out = []
-        pending = self._pending
-        if pending.size:
+        size, offset = self._pending.size, self._pending.offset
+        if size:
+            line = self._pending.end(memoryview(b""))
+            if isinstance(line, bytes) and _is_whole(line):
+                self._take(line, offset)
+            elif isinstance(line, tuple) or line.strip():
+                self.stats.torn = size
             self.stats.lines += 1
-            line = bytes(pending.buffer)
-            if pending.ends() or not _is_whole(line):
-                self._make_sure()
-                self.stats.torn = pending.size if line.strip() else 0
-            else:
-                self._take(line, pending.offset)
-            pending.clear()
         self._make_sure()
         return self._out
 
@@ -117,8 +115,7 @@ class Framer:
             if end < 0:
                 self._pending.add(memoryview(chunk), base)
                 return
-            self._pending.add(memoryview(chunk)[:end], base)
-            self._end_pending(lf=True)
+            self._end_pending(memoryview(chunk)[:end], lf=True)
             start = end + 1
         stop = chunk.rfind(b"\n") + 1
         if stop > start:
@@ -138,7 +135,7 @@ class Framer:
             if block.start() > start:
                 self._feed(chunk[start : block.start()])
             if self._pending.size:
-                self._end_pending(lf=False)
+                self._end_pending(memoryview(b""), lf=False)
             self._note_damage(self.stats.bytes, len(block[0]))
             self.stats.bytes += len(block[0])
             start = block.end()
@@ -152,16 +149,19 @@ class Framer:
         else:
             damage.append(Damage(offset, size))
 
-    def _end_pending(self, *, lf: bool) -> None:
-        """The line that came in pieces is whole: by its LF, or cut off by damage."""
+    def _end_pending(self, piece: memoryview, *, lf: bool) -> None:
+        """The line that came in pieces is whole with this one: by its LF, or cut off by damage."""
         pending = self._pending
-        offset = pending.offset
-        if (ends := pending.ends()) is not None:
-            self._take_huge(*ends, pending.size, offset)
+        size, offset = pending.size + len(piece), pending.offset
+        line = pending.end(piece)
+        if isinstance(line, tuple):
+            self._take_huge(*line, size, offset)
+        elif lf and self._passes_updates and size <= PASSED_LIMIT and line.startswith(_UPDATE) and line[-1] == _CLOSE:
+            self._pass_updates(1, offset, line, 0, size, offset)
+            return
         else:
-            self._take(bytes(pending.buffer), offset)
+            self._take(line, offset)
         self.stats.lines += lf
-        pending.clear()
 
     def _cut_sparse(self, chunk: bytes, start: int, base: int) -> None:
         find, startswith = chunk.find, chunk.startswith
@@ -175,44 +175,68 @@ class Framer:
                 start = end + 1
             else:
                 if passed:
-                    self._pass_updates(passed, first, chunk, latest, start - 1, base)
+                    self._pass_updates(passed, base + first, chunk, latest, start - 1, base + latest)
                     passed = 0
                 self._take(chunk[start:end], base + start)
                 self.stats.lines += 1
                 first = start = end + 1
         if passed:
-            self._pass_updates(passed, first, chunk, latest, start - 1, base)
+            self._pass_updates(passed, base + first, chunk, latest, start - 1, base + latest)
 
     def _cut_dense(self, chunk: bytes, start: int, stop: int, base: int) -> None:
         reader = BytesIO(chunk)
         reader.seek(start)
-        lines = reader.readlines()
-        if stop < len(chunk):
-            lines.pop()
-        if _are_updates(lines, chunk, start, stop):
-            self._pass_updates(len(lines), start, chunk, stop - len(lines[-1]), stop - 1, base)
-            return
-        for nth in range(0, len(lines), _BLOCK):
-            block = lines[nth : nth + _BLOCK]
-            end = start + sum(map(len, block))
-            if _are_updates(block, chunk, start, end):
-                self._pass_updates(len(block), start, chunk, end - len(block[-1]), end - 1, base)
+        passed = 0
+        first = latest = start
+        while start < stop:
+            lines = reader.readlines(min(_BLOCK, stop - start))
+            if min(lines) >= _UPDATE and max(lines) < _PAST_UPDATE and set(map(_before_lf, lines)) == _ONLY_CLOSE:
+                passed += len(lines)
+                start = reader.tell()
+                latest = start - len(lines[-1])
             else:
-                self._cut_sparse(chunk[start:end], 0, base + start)
-            start = end
+                if passed:
+                    self._pass_updates(passed, base + first, chunk, latest, start - 1, base + latest)
+                    passed = 0
+                self._cut_mixed(lines, base + start)
+                first = start = reader.tell()
+        if passed:
+            self._pass_updates(passed, base + first, chunk, latest, start - 1, base + latest)
+
+    def _cut_mixed(self, lines: list[bytes], offset: int) -> None:
+        passed = 0
+        first = latest = offset
+        before = b""
+        for line in lines:
+            if _UPDATE <= line < _PAST_UPDATE and line[-2] == _CLOSE:
+                passed += 1
+                latest = offset
+                before = line
+                offset += len(line)
+            else:
+                if passed:
+                    self._pass_updates(passed, first, before, 0, len(before) - 1, latest)
+                    passed = 0
+                self._take(line[:-1], offset)
+                self.stats.lines += 1
+                offset += len(line)
+                first = offset
+        if passed:
+            self._pass_updates(passed, first, before, 0, len(before) - 1, latest)
 
     # -- what a line is ----------------------------------------------------------------------------------------------
 
-    def _pass_updates(self, count: int, first: int, chunk: bytes, latest: int, end: int, base: int) -> None:
-        """``count`` updates in a row, from ``chunk[first]`` on, were passed over; the last is ``chunk[latest:end]``."""
+    def _pass_updates(self, count: int, first: int, buffer: bytes, start: int, end: int, offset: int) -> None:
+        """``count`` updates in a row, from offset ``first`` on, were passed over; the last is ``buffer[start:end]``, at
+        ``offset``."""
         stats = self.stats
         stats.lines += count
         stats.records += count
         stats.counts["message_update"] = stats.counts.get("message_update", 0) + count
         stats.updates += count
         if stats.first_update_offset is None:
-            stats.first_update_offset = base + first
-        self._last = _Passed(chunk, latest, end, stats.lines, base + latest)
+            stats.first_update_offset = first
+        self._last = _Passed(buffer, start, end, stats.lines, offset)
         self._unsure = True
 
     def _take(self, line: bytes, offset: int) -> None:
@@ -230,6 +254,8 @@ class Framer:
             self._last = _Passed(line, 0, len(line), number, offset)
             self._unsure = True
             return
+        if name == "message_end":
+            self._unsure = False  # it ends what the updates before it were about, so they have not swallowed it
         self._make_sure()
         if name in self._marked and line.endswith(b"}"):
             self._emit({"type": name}, number, offset, len(line))
@@ -318,17 +344,6 @@ class Framer:
         self.stats.noise += 1
         if len(self.stats.noise_samples) < NOISE_SAMPLES:
             self.stats.noise_samples.append(Noise(number, offset, text[:NOISE_SAMPLE_SIZE]))
-
-
-def _are_updates(lines: list[bytes], chunk: bytes, start: int, stop: int) -> bool:
-    """Whether each of the lines, which are ``chunk[start:stop]``, begins as an update and ends as an object."""
-    if stop - start < _DENSEST * len(lines):
-        return (
-            lines[0].startswith(_UPDATE)
-            and lines[-1].endswith(b"}\n")
-            and chunk.count(_BETWEEN_UPDATES, start, stop) == len(lines) - 1
-        )
-    return min(lines) >= _UPDATE and max(lines) < _PAST_UPDATE and set(map(_before_lf, lines)) == {_CLOSE}
 
 
 def _is_whole(line: bytes) -> bool:

@@ -49,44 +49,64 @@ def keeps(head: bytes, passed: Container[str], whole: Container[str] | None) -> 
 
 
 class Pending:
-    """A line in the making: all of it, or, once it is longer than it is kept, its two ends."""
+    """A line in the making: all of it, or, once it is longer than it is kept, its two ends.
 
-    __slots__ = ("_head", "_passed", "_whole", "buffer", "limit", "offset", "size")
+    Of a line in two pieces, which is the usual case, nothing is copied before its end is there.
+    """
+
+    __slots__ = ("_buffer", "_head", "_limit", "_passed", "_whole", "offset", "size")
 
     def __init__(self, passed: Container[str], whole: Container[str] | None) -> None:
         self._passed = passed
         self._whole = whole
-        self.clear()
+        self._clear()
 
-    def clear(self) -> None:
-        """Make ready for the next line."""
-        self.buffer = bytearray()
+    def _clear(self) -> None:
         self.size = 0
-        self.offset = 0
-        self.limit: int | None = PASSED_LIMIT  # of the class that is kept least, until it is too long for it
-        self._head = b""
+        self.offset = 0  # of its first byte in the stream
+        self._buffer: memoryview | bytearray = bytearray()
+        self._limit: int | None = PASSED_LIMIT  # of those that are kept least, until it is too long for these
+        self._head = b""  # once only the ends are kept
 
     def add(self, piece: memoryview, offset: int) -> None:
-        """More of the line; ``offset`` is the piece's place in the stream."""
-        if not self.size:
+        """More of the line, which goes on behind it; ``offset`` is the piece's place in the stream."""
+        if self.size:
+            self._add(piece)
+        else:
             self.offset = offset
-        self.size += len(piece)
-        if self._head:
-            if len(piece) >= END_SIZE:
-                self.buffer[:] = piece[-END_SIZE:]
-                return
-            self.buffer += piece
-            if len(self.buffer) > 4 * END_SIZE:  # not at every small piece: each deletion moves what is left
-                del self.buffer[:-END_SIZE]
-            return
-        self.buffer += piece
-        if self.limit is not None and self.size > self.limit:
-            head = bytes(self.buffer[:END_SIZE])
-            self.limit = keeps(head, self._passed, self._whole)
-            if self.limit is not None and self.size > self.limit:
-                self._head = head
-                del self.buffer[:-END_SIZE]
+            self.size = len(piece)
+            self._buffer = piece
+            self._shorten()
 
-    def ends(self) -> tuple[bytes, bytes] | None:
-        """The two ends of a line that was not kept whole; None when it was."""
-        return (self._head, bytes(self.buffer[-END_SIZE:])) if self._head else None
+    def end(self, piece: memoryview) -> bytes | tuple[bytes, bytes]:
+        """The line, this piece being its last; only its two ends when it was too long. Ready for the next one then."""
+        line: bytes | tuple[bytes, bytes]
+        if self.size + len(piece) <= PASSED_LIMIT:
+            line = b"".join((self._buffer, piece))
+        else:
+            self._add(piece)
+            line = (self._head, bytes(self._buffer[-END_SIZE:])) if self._head else bytes(self._buffer)
+        self._clear()
+        return line
+
+    def _add(self, piece: memoryview) -> None:
+        self.size += len(piece)
+        if self._head and len(piece) >= END_SIZE:
+            self._buffer = bytearray(piece[-END_SIZE:])
+            return
+        if not isinstance(self._buffer, bytearray):
+            self._buffer = bytearray(self._buffer)
+        self._buffer += piece
+        if not self._head:
+            self._shorten()
+        elif len(self._buffer) > 4 * END_SIZE:  # not at every small piece: each deletion moves what is left
+            del self._buffer[:-END_SIZE]
+
+    def _shorten(self) -> None:
+        if self._limit is None or self.size <= self._limit:
+            return
+        head = bytes(self._buffer[:END_SIZE])
+        self._limit = keeps(head, self._passed, self._whole)
+        if self._limit is not None and self.size > self._limit:
+            self._head = head
+            self._buffer = bytearray(self._buffer[-END_SIZE:])
