@@ -275,11 +275,10 @@ class TestSteps:
 
     def test_a_used_up_account_takes_all_models_of_its_provider_with_it(self) -> None:
         attempts = [failed(1, A, KIND.QUOTA)]
-        cooled = cools(ALL, attempts)
-        assert cooled == ("credential/a", 3600)
+        assert cools(ALL, attempts) == ("credential/a", 3600)
         second = failed(2, B, KIND.CRASHED)
         third = failed(3, B, KIND.CRASHED)
-        assert start(decide(ALL, [*attempts, second, third], dict([cooled]), 0)).model == C
+        assert start(decide(ALL, [*attempts, second, third], {"credential/a": 3600.0}, 0)).model == C
 
     def test_an_interrupted_attempt_is_made_again_with_the_same_model_and_does_not_count(self) -> None:
         policy = FallbackPolicy(models=[A, B], max_attempts=1)

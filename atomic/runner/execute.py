@@ -1,0 +1,59 @@
+"""One run, from its key to its record."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+
+from atomic.record import RunRecord, RunStore
+from atomic.recovery import claim
+from atomic.runner.facts import RunRequest, RunResult
+from atomic.runner.live import LiveRun
+from atomic.runner.recording import create_run, recorded_result
+from atomic.runner.seams import KeyIsBad, OnEvent, RunAttempt, Seams
+from atomic.session import run_attempt as run_session
+
+
+async def execute(
+    request: RunRequest,
+    *,
+    store: RunStore,
+    run_attempt: RunAttempt = run_session,
+    on_event: OnEvent | None = None,
+    flow_run_id: str | None = None,
+    cooldowns: MutableMapping[str, float] | None = None,
+    key_is_bad: KeyIsBad | None = None,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> RunResult:
+    """Carry a run out and record it. A key that has been answered gives the recorded answer, and starts nothing.
+
+    ``run_attempt`` carries out each attempt. ``on_event`` is told what happens; what it raises becomes a warning.
+    ``cooldowns`` may be shared between runs: keys of :mod:`atomic.policy.cooldowns`, times until which they hold.
+    ``key_is_bad`` asks a provider whether it refuses the credential of a model that failed for `auth`; without it no
+    credential cools down. ``clock`` gives seconds since the epoch, ``sleep`` waits for seconds.
+
+    Raises UsageError for a key whose run is on its way, PlaceError or RecordError where the record cannot be written.
+    When cancelled, the run is recorded as cancelled (as answered, where the attempt already had its answer), and the
+    CancelledError goes on.
+    """
+    if request.key is not None:
+        answered = await _claimed(store, request.key)
+        if answered is not None:
+            return await asyncio.to_thread(recorded_result, store, answered, request.prompt)
+    folder = create_run(store, request, flow_run_id)
+    seams = Seams(run_attempt, on_event, {} if cooldowns is None else cooldowns, key_is_bad, clock, sleep)
+    return await LiveRun(request, store, folder, seams).to_its_end()
+
+
+async def _claimed(store: RunStore, key: str) -> RunRecord | None:
+    """The answered run that the key stands for; None when the key is now this run's. A cancel leaves no key taken."""
+    claiming = asyncio.ensure_future(claim(store, key))
+    try:
+        return (await asyncio.shield(claiming)).answered
+    except asyncio.CancelledError:
+        await asyncio.wait([claiming])
+        if not claiming.cancelled() and claiming.exception() is None and claiming.result().answered is None:
+            store.release(key)
+        raise

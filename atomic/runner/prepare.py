@@ -1,0 +1,145 @@
+"""From what a caller gives to a run that can start: every check before anything is spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from atomic.agent import Agent
+from atomic.errors import PlaceError, PolicyError, UsageError
+from atomic.models import ModelCatalog, ModelRef
+from atomic.models.agent_folder import agent_folder, read_agent_models
+from atomic.policy import FallbackPolicy, resolve_policies
+from atomic.policy.problems import unknown_policy
+from atomic.record import RunStore
+from atomic.runner.facts import RunRequest
+from atomic.runner.prompt import read_prompt
+from atomic.settings import Settings, load_settings
+
+PolicyLike = str | Mapping[str, Any] | FallbackPolicy
+DEFAULT_POLICY = "default"  # the one name that is known where nobody defined it
+
+
+def prepare(
+    prompt: str | bytes | Path,
+    *,
+    policy: PolicyLike | None = None,
+    models: Sequence[str | ModelRef] = (),
+    agent: Agent | str | None = None,
+    cwd: str | Path | None = None,
+    name: str | None = None,
+    key: str | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    slash: bool = False,
+    settings: Settings | None = None,
+) -> RunRequest:
+    """Check a run whole. ``policy`` is a name from the settings, a mapping as in TOML, or an object; ``models`` take
+    the place of its models. ``settings`` are by default those that hold for ``cwd``; ``agent`` is the program
+    alone, whose flags and environment come from the settings too, unless a whole Agent is given. ``slash`` allows a
+    prompt that begins with '/', the agent's own commands and templates.
+
+    Raises UsageError: PromptError, PolicyError, ModelRefError, AgentNotFound, PlaceError or SettingsError.
+    """
+    data = read_prompt(prompt, slash=slash)
+    folder = _folder(cwd)
+    if settings is None:
+        settings = load_settings(folder)
+    chosen = choose_policy(policy, models, settings)
+    program = _agent(agent, settings).resolve()
+    own_models = read_agent_models(agent_folder(program.env, program.command))
+    catalog = ModelCatalog(agent=own_models, table=settings.models)
+    check_budget(chosen, catalog.price_known)
+    return RunRequest(
+        prompt=data,
+        policy=chosen,
+        agent=program,
+        cwd=folder,
+        catalog=catalog,
+        name=_word("name", name),
+        key=_word("key", key),
+        tags=tuple(tags),
+        metadata=_plain(metadata or {}),
+    )
+
+
+def choose_policy(policy: PolicyLike | None, models: Sequence[str | ModelRef], settings: Settings) -> FallbackPolicy:
+    """The policy that is meant, with ``models`` in the place of its own where any are given. Raises PolicyError."""
+    chosen = _policy(policy, settings)
+    if not models:
+        return chosen
+    return FallbackPolicy.model_validate({**chosen.model_dump(mode="json"), "models": [str(model) for model in models]})
+
+
+def check_budget(policy: FallbackPolicy, price_known: Callable[[ModelRef], bool]) -> None:
+    """Refuse a budget in dollars that could not be kept: a model's price is unknown and no token budget stands
+    beside it. Raises PolicyError with ``models``."""
+    if not policy.limits.cost_usd or policy.limits.tokens:
+        return
+    unpriced = [str(model) for model in policy.models if not price_known(model)]
+    if policy.models and not unpriced:
+        return
+    whose = ", ".join(unpriced) or "the agent's own default model"
+    raise PolicyError(
+        f"limits.cost_usd = {policy.limits.cost_usd:g} cannot be kept: nobody knows the price of {whose}",
+        hint="Set limits.tokens beside it, or write the model's cost into the agent's models.json.",
+        key="limits.cost_usd",
+        models=unpriced,
+    )
+
+
+def open_store(settings: Settings) -> RunStore:
+    """The store of records that the settings name. Raises PlaceError."""
+    record = settings.record
+    return RunStore(settings.records, home=settings.home, spool=record.spool, fsync=record.fsync, level=record.level)
+
+
+def _policy(policy: PolicyLike | None, settings: Settings) -> FallbackPolicy:
+    if isinstance(policy, FallbackPolicy):
+        return policy
+    named = resolve_policies(settings.policies)
+    if isinstance(policy, Mapping):
+        return resolve_policies({**named, "given": policy})["given"]
+    name = settings.default_policy if policy is None else policy
+    if name not in named and name != DEFAULT_POLICY:
+        raise unknown_policy(name, {DEFAULT_POLICY: None, **named})
+    return named.get(name, FallbackPolicy())
+
+
+def _agent(agent: Agent | str | None, settings: Settings) -> Agent:
+    if isinstance(agent, Agent):
+        return agent
+    own = settings.agent.agent()
+    return own if agent is None else replace(own, command=Agent.parse(agent).command)
+
+
+def _folder(cwd: str | Path | None) -> Path:
+    folder = Path(cwd or ".").expanduser()
+    if not folder.is_dir():
+        reason = "it is not a folder" if folder.exists() else "there is no such folder"
+    elif not os.access(folder, os.R_OK | os.X_OK):
+        reason = "it may not be entered"
+    else:
+        return folder.resolve()
+    raise PlaceError(f"the agent cannot work in {folder}: {reason}", path=str(folder), reason=reason)
+
+
+def _word(what: str, text: str | None) -> str | None:
+    if text is not None and (not text.strip() or not text.isprintable()):
+        raise UsageError(f"{what} = {text!r} is blank or holds control codes", hint=f"Give a {what} that can be read.")
+    return text
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata as plain data, as the record will hold it. Raises UsageError."""
+    try:
+        return dict(orjson.loads(orjson.dumps(dict(metadata))))
+    except TypeError as error:
+        raise UsageError(
+            f"metadata cannot be written as JSON: {error}", hint="Give text, numbers, lists, tables."
+        ) from error

@@ -1,0 +1,66 @@
+"""The record of a run, begun and read back."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import orjson
+
+from atomic.policy import FallbackPolicy
+from atomic.record import RunFolder, RunRecord, RunStore
+from atomic.record.layout import run_path
+from atomic.runner.facts import RunRequest, RunResult
+from atomic.runner.results import result_of, verdicts_of
+
+
+def create_run(store: RunStore, request: RunRequest, flow_run_id: str | None) -> RunFolder:
+    """A new run in the store, with all that is known before its first attempt. Raises PlaceError, RecordError."""
+    return store.create(
+        request.prompt,
+        key=request.key,
+        name=request.name,
+        batch=request.batch,
+        edition=request.edition,
+        custom_id=request.custom_id,
+        policy=request.policy.model_dump(mode="json"),
+        policy_digest=policy_digest(request.policy),
+        tags=request.tags,
+        metadata=dict(request.metadata),
+        versions=_versions(request),
+        cwd=str(request.cwd),
+        flow_run_id=flow_run_id,
+    )
+
+
+def recorded_result(store: RunStore, record: RunRecord, prompt: bytes) -> RunResult:
+    """The result of a run that was answered before, for the caller who asks again with its key and this prompt.
+    Raises RecordError."""
+    folder = store.open(record.run_id)
+    attempts = [attempt.read() for attempt in folder.attempts()]
+    if folder.prompt != prompt:
+        warning = f"key {record.key!r} stands for the answer to another prompt, which is returned: see the record"
+        record = record.model_copy(update={"warnings": (*record.warnings, warning)})
+    return result_of(record, verdicts_of(attempts), run_place(store, folder))
+
+
+def run_place(store: RunStore, folder: RunFolder) -> str:
+    """Where a run's files are: the folder, or the URL it was moved to."""
+    if folder.path.is_dir():
+        return str(folder.path)
+    return f"{store.root.rstrip('/')}/{run_path(folder.run_id)}"
+
+
+def policy_digest(policy: FallbackPolicy) -> str:
+    """The sha256 of what a policy says: the same for the same policy, however it was written."""
+    return hashlib.sha256(orjson.dumps(policy.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _versions(request: RunRequest) -> dict[str, str]:
+    try:
+        own = version("atomic-flows")
+    except PackageNotFoundError:  # run from a checkout that nobody installed
+        own = "unknown"
+    versions = {"atomic-flows": own, "python": platform.python_version(), "agent": request.agent.version}
+    return {name: value for name, value in versions.items() if value is not None}

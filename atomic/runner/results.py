@@ -1,0 +1,83 @@
+"""From attempts to what a run came to: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from atomic.models import ModelRef
+from atomic.policy import End
+from atomic.record import AttemptRecord, AttemptSummary, RunRecord
+from atomic.record.totals import total_usage
+from atomic.runner.facts import RunResult
+from atomic.verdict.facts import Status, Verdict
+
+
+def with_attempts(record: RunRecord, attempts: Sequence[AttemptRecord]) -> RunRecord:
+    """The run's record with what these attempts came to and used."""
+    usage = total_usage(verdicts_of(attempts))
+    summaries = tuple(AttemptSummary.of(attempt) for attempt in attempts)
+    return record.model_copy(update={"attempts": summaries, "usage": usage, "cost_usd": usage.cost_usd})
+
+
+def concluded(
+    record: RunRecord, attempts: Sequence[AttemptRecord], end: End, *, ended_at: float, warnings: Sequence[str] = ()
+) -> RunRecord:
+    """The record of a run that has ended so, with what a reader should be warned of."""
+    whole = next((attempt for attempt in attempts if attempt.n == end.attempt), None)
+    verdict = None if whole is None else whole.verdict
+    told = [*_warnings(attempts), *([end.warning] if end.warning else []), *warnings]
+    return with_attempts(record, attempts).model_copy(
+        update={
+            "status": end.status,
+            "kind": end.kind,
+            "message": end.message,
+            "answer": None if verdict is None else verdict.answer,
+            "answered_by": None if whole is None or verdict is None else verdict.answered_by or whole.model,
+            "ended_at": ended_at,
+            "warnings": tuple(dict.fromkeys(told)),
+        }
+    )
+
+
+def result_of(record: RunRecord, verdicts: Sequence[Verdict], place: str) -> RunResult:
+    """What a run that has ended came to, as its caller gets it. ``place``: the folder or URL of its files."""
+    return RunResult(
+        run_id=record.run_id,
+        name=record.name,
+        status=Status.ANSWERED if record.status == "answered" else Status.FAILED,
+        kind=record.kind,
+        message=record.message,
+        answer=record.answer,
+        answered_by=record.answered_by,
+        attempts=record.attempts,
+        usage=record.usage,
+        cost_usd=record.cost_usd,
+        seconds=max(0.0, (record.ended_at or record.created_at) - record.created_at),
+        record=place,
+        flow_run_id=record.flow_run_id,
+        warnings=record.warnings,
+        verdicts=tuple(verdicts),
+    )
+
+
+def verdicts_of(attempts: Sequence[AttemptRecord]) -> list[Verdict]:
+    """The verdicts that are there."""
+    return [attempt.verdict for attempt in attempts if attempt.verdict is not None]
+
+
+def _warnings(attempts: Sequence[AttemptRecord]) -> Iterator[str]:
+    """What should be known of the attempts: their verdicts' own warnings, another model than the one asked, the
+    agent's own retries (they multiply with the policy's), and a cost that nobody knows."""
+    for attempt in attempts:
+        verdict = attempt.verdict
+        if verdict is None:
+            continue
+        where = f"attempt {attempt.n}: "
+        yield from (where + warning for warning in verdict.warnings)
+        asked = None if attempt.model is None else ModelRef.parse(attempt.model).name
+        if asked is not None and verdict.answered_by not in (None, asked):
+            yield f"{where}{asked} was asked, {verdict.answered_by} answered"
+        if verdict.retries:
+            yield f"{where}the agent itself tried again {verdict.retries} {'time' if verdict.retries == 1 else 'times'}"
+        if verdict.cost_usd is None and verdict.usage.tokens:
+            yield f"{where}nobody knows what its {verdict.usage.tokens} tokens cost"
