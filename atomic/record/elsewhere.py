@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from atomic.errors import AtomicError, PlaceError, RecordError, RunNotFound
-from atomic.record.files import FILE_MODE, make_folder
+from atomic.errors import AtomicError, PlaceError, RecordError
+from atomic.record.files import FILE_MODE, make_folder, temporary
 from atomic.record.layout import RUN_FILE, run_path
 
-_CHUNK = 1 << 20
+_FETCHED_FOR = 86400.0  # seconds a fetched run is kept: long enough to look around in it
 
 
 class Elsewhere:
@@ -39,8 +42,7 @@ class Elsewhere:
         """Copy a finished run's folder, ``run.json`` last, so that a run that is listed is whole; every file is read
         back and compared. To be called again after any failure. Raises RecordError."""
         target = self._path(run_path(folder.name))
-        files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".tmp")]
-        files.sort(key=lambda path: path == folder / RUN_FILE)
+        files = sorted(_files(folder), key=lambda path: path == folder / RUN_FILE)
         try:
             for file in files:
                 self._store_file(file, f"{target}/{file.relative_to(folder).as_posix()}")
@@ -57,32 +59,40 @@ class Elsewhere:
         if not same:
             raise RecordError(f"{target} does not read back as it was written; the local copy is kept", path=target)
 
-    def fetch(self, run_id: str, folder: Path) -> None:
-        """Copy a run's folder here; ``run.json`` comes last. Raises RunNotFound, PlaceError, RecordError."""
-        source = self._path(run_path(run_id))
-        if RUN_FILE not in self.names(run_path(run_id)):
-            raise RunNotFound(f"no record of run {run_id} at {self.url}", run_id=run_id, nearest=())
+    def fetched(self, run_id: str, cache: Path) -> Path:
+        """The run's folder in ``cache``, fetched there if it is not; a path that does not exist where there is no such
+        run. What was fetched long ago is let go. Raises PlaceError, RecordError."""
+        folder = cache / run_id
+        if not folder.is_dir() and RUN_FILE in self.names(run_path(run_id)):
+            _let_go(cache)
+            unfinished = temporary(folder)
+            try:
+                self._fetch(self._path(run_path(run_id)), unfinished)
+                with contextlib.suppress(OSError):  # another process has just fetched it too
+                    unfinished.rename(folder)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+        return folder
+
+    def _fetch(self, source: str, folder: Path) -> None:
         try:
-            names = [str(name) for name in self._fs.find(source)]
-            for name in sorted(names, key=lambda name: name == f"{source}/{RUN_FILE}"):
+            for name in map(str, self._fs.find(source)):
                 target = folder / PurePosixPath(name).relative_to(source)
                 make_folder(target.parent)
                 self._fs.get_file(name, str(target))
                 target.chmod(FILE_MODE)
         except AtomicError:
-            shutil.rmtree(folder, ignore_errors=True)
             raise
         except Exception as error:
-            shutil.rmtree(folder, ignore_errors=True)
             raise self._error("fetch the run from", source, error) from error
 
-    def read(self, run_id: str) -> bytes:
-        """The bytes of a run's ``run.json``. Raises FileNotFoundError, RecordError."""
+    def read(self, run_id: str) -> bytes | None:
+        """The bytes of a run's ``run.json``; None where there is none. Raises RecordError."""
         path = f"{self._path(run_path(run_id))}/{RUN_FILE}"
         try:
             return bytes(self._fs.cat_file(path))
         except FileNotFoundError:
-            raise
+            return None
         except Exception as error:
             raise self._error("read", path, error) from error
 
@@ -103,3 +113,19 @@ class Elsewhere:
 
     def _error(self, doing: str, path: str, error: Exception) -> RecordError:
         return RecordError(f"cannot {doing} {path} ({self.url}): {error}", path=path, reason=str(error))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """What belongs to the record: no half-written files, and never what a link leads to."""
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names if not name.endswith(".tmp")):
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _let_go(cache: Path) -> None:
+    oldest = time.time() - _FETCHED_FOR
+    for path in cache.glob("*"):
+        with contextlib.suppress(OSError):  # another process lets it go too
+            if path.stat().st_mtime < oldest:
+                shutil.rmtree(path)

@@ -8,10 +8,12 @@ import itertools
 import json
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
+from filelock import FileLock, Timeout
 
 from atomic.errors import AtomicError, PlaceError, RecordDamaged, RecordError
 
@@ -99,6 +101,23 @@ def write_file(path: Path, data: bytes, *, durable: bool = False) -> None:
         with contextlib.suppress(OSError):
             unfinished.unlink()
         raise place_error(error, path, "write") from error
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Within this no other process or thread holds the lock file. Raises filelock.Timeout at once where ``wait`` is
+    false and somebody does, PlaceError or RecordError where it cannot be made."""
+    lock = FileLock(path, timeout=-1 if wait else 0, mode=FILE_MODE)
+    try:
+        lock.acquire()
+    except Timeout:  # an OSError of its own
+        raise
+    except OSError as error:
+        raise place_error(error, path, "lock") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def encode(value: Any) -> bytes:

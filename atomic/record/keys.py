@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock
 from pydantic import ValidationError
 
 from atomic.errors import RecordDamaged, RunNotFound, UsageError
 from atomic.record.facts import Owner, RunRecord
-from atomic.record.files import encode, make_folder, read_object, write_file
+from atomic.record.files import encode, locked, make_folder, read_object, write_file
 from atomic.record.owner import OwnerState, state_of, this_process
 from atomic.verdict.facts import Facts
 
@@ -60,8 +60,7 @@ class KeyRing:
     def claim(self, key: str) -> Claim:
         """Take the key, unless its run is answered, on its way, or to be recovered first. Exclusive between all
         processes. Raises UsageError where a living process has it, or one on another machine may have it."""
-        make_folder(self.folder)
-        with self._lock():
+        with self._alone():
             note = self._note(key)
             if note is not None:
                 held = self._held(note)
@@ -72,13 +71,12 @@ class KeyRing:
 
     def bind(self, key: str, run_id: str) -> None:
         """The claimed key stands for this run from now on. Raises PlaceError, RecordError."""
-        make_folder(self.folder)
-        with self._lock():
+        with self._alone():
             self._write(KeyNote(key=key, owner=this_process(), claimed_at=time.time(), run_id=run_id))
 
     def release(self, key: str) -> None:
         """Give back a claimed key that no run was made for."""
-        with self._lock():
+        with self._alone():
             note = self._note(key)
             if note is not None and note.run_id is None and note.owner == this_process():
                 self._file(key).unlink(missing_ok=True)
@@ -102,9 +100,10 @@ class KeyRing:
             return Claim(note.key, orphan=note.run_id) if run is not None else None
         raise _taken(note, self._file(note.key), elsewhere=state is OwnerState.ELSEWHERE)
 
-    def _lock(self) -> FileLock:
+    def _alone(self) -> AbstractContextManager[None]:
         # One lock for all keys: it is held for two small files, and a lock file for each key would stay for ever.
-        return FileLock(self.folder / ".lock", mode=0o600)
+        make_folder(self.folder)
+        return locked(self.folder / ".lock")
 
     def _file(self, key: str) -> Path:
         return self.folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

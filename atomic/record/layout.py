@@ -26,9 +26,9 @@ SESSION_FOLDER = "session"
 SESSION_FILE = "session.jsonl"
 
 _ALPHABET = "234567abcdefghijklmnopqrstuvwxyz"  # base32, ordered so that text order is number order
-_RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-\d{6}-[2-7a-z]{8}")
-_ID_PREFIX = re.compile(r"\d{1,8}|\d{8}-(\d{0,6}|\d{6}-[2-7a-z]{0,8})")
-_ATTEMPT = re.compile(r"attempt-([1-9]\d{0,8})")
+_RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)-\d{6}-[2-7a-z]{8}", re.ASCII)
+_ID_PREFIX = re.compile(r"\d{1,8}|\d{8}-(\d{0,6}|\d{6}-[2-7a-z]{0,8})", re.ASCII)
+_ATTEMPT = re.compile(r"attempt-([1-9]\d{0,8})", re.ASCII)
 
 
 def new_run_id(now: float) -> str:

@@ -74,8 +74,12 @@ def find_run_id(sources: Sequence[Names], text: str) -> str:
                 run_id=text,
                 nearest=tuple(found[:3]),
             )
-    nearest = tuple(
-        difflib.get_close_matches(text, itertools.islice(run_ids(sources), _NEAREST_AMONG), n=3, cutoff=0.5)
-    )
+    raise not_found(sources, text)
+
+
+def not_found(sources: Sequence[Names], text: str) -> RunNotFound:
+    """The error for a name that no run has, with those that are nearest to it."""
+    among = itertools.islice(run_ids(sources), _NEAREST_AMONG)
+    nearest = tuple(difflib.get_close_matches(text, among, n=3, cutoff=0.5))
     hint = f"did you mean {' or '.join(nearest)}?" if nearest else "`latest` names the newest run"
-    raise RunNotFound(f"no run {text!r}", hint=hint, run_id=text, nearest=nearest)
+    return RunNotFound(f"no run {text!r}", hint=hint, run_id=text, nearest=nearest)

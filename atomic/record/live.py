@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
 from pydantic import ValidationError
 
 from atomic.errors import RecordDamaged
 from atomic.record.facts import Owner
-from atomic.record.files import FILE_MODE, encode, make_folder, place_error, read_object, write_file
+from atomic.record.files import encode, locked, make_folder, place_error, read_object, write_file
 from atomic.record.layout import is_run_id
 from atomic.verdict.facts import Facts
 
@@ -42,7 +41,7 @@ class LiveIndex:
         open. Raises filelock.Timeout at once while another closes it, PlaceError."""
         self.make()
         path = self.folder / f"{run_id}.lock"
-        with FileLock(path, timeout=0, mode=FILE_MODE):
+        with locked(path, wait=False):
             yield
             self.leave(run_id)
             # Who holds a removed lock, or makes it anew, finds the run ended.

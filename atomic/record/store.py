@@ -17,7 +17,7 @@ from atomic.record.files import FOLDER_MODE, encode, make_folder, place_error, r
 from atomic.record.folders import RunFolder, decode_run
 from atomic.record.keys import Claim, KeyRing
 from atomic.record.layout import PROMPT_FILE, RUN_FILE, is_run_id, new_run_id, run_path
-from atomic.record.listing import Names, find_run_id, local_names, run_ids
+from atomic.record.listing import Names, find_run_id, local_names, not_found, run_ids
 from atomic.record.live import LiveIndex
 from atomic.record.owner import this_process
 
@@ -47,7 +47,6 @@ class RunStore:
         self.live = LiveIndex(home / "live")
         self.keys = KeyRing((local or home) / "keys", self.read, durable=fsync)
         self._elsewhere = None if self.spool == local else Elsewhere(self.root)
-        self._fetched = home / "fetched"
         self._pending = home / "pending"
 
     def create(self, prompt: bytes, *, key: str | None = None, **fields: Any) -> RunFolder:
@@ -80,18 +79,14 @@ class RunStore:
         raise RecordError(f"no free run id below {self.spool}", path=str(self.spool))
 
     def open(self, run_id: str) -> RunFolder:
-        """The run of a whole id; one that is kept elsewhere is fetched. Raises RunNotFound, RecordError."""
-        if not is_run_id(run_id):
-            return self.open(self.resolve(run_id))
-        local = self.spool / run_path(run_id)
-        if local.is_dir():
-            return RunFolder(local, self)
-        if self._elsewhere is None:
-            return RunFolder(self.spool / run_path(self.resolve(run_id)), self)
-        fetched = self._fetched / run_id
-        if not (fetched / RUN_FILE).exists():
-            self._elsewhere.fetch(run_id, fetched)
-        return RunFolder(fetched, self)
+        """The run of a whole id; one that is kept elsewhere is fetched. Raises RunNotFound, PlaceError, RecordError."""
+        if is_run_id(run_id):
+            path = self.spool / run_path(run_id)
+            if not path.is_dir() and self._elsewhere is not None:
+                path = self._elsewhere.fetched(run_id, self.home / "fetched")
+            if path.is_dir():
+                return RunFolder(path, self)
+        raise not_found(self._sources(), run_id)
 
     def resolve(self, text: str) -> str:
         """The run id that ``latest``, a whole id or the unique beginning of one names. Raises RunNotFound with the
@@ -104,15 +99,13 @@ class RunStore:
 
     def read(self, run_id: str) -> RunRecord:
         """The record of a whole id, without fetching the run. Raises RunNotFound, RecordDamaged, RecordError."""
-        path = self.spool / run_path(run_id)
-        if path.is_dir():
-            return RunFolder(path, self).read()
-        if self._elsewhere is not None:
-            try:
-                return decode_run(self._elsewhere.read(run_id), f"{self.root}/{run_path(run_id)}/{RUN_FILE}")
-            except FileNotFoundError:
-                pass
-        raise RunNotFound(f"no run {run_id!r}", run_id=run_id, nearest=())
+        if is_run_id(run_id):
+            path = self.spool / run_path(run_id)
+            if path.is_dir():
+                return RunFolder(path, self).read()
+            if self._elsewhere is not None and (data := self._elsewhere.read(run_id)) is not None:
+                return decode_run(data, f"{self.root}/{run_path(run_id)}/{RUN_FILE}")
+        raise not_found(self._sources(), run_id)
 
     def iter_runs(self, *, on_damaged: Callable[[RecordError], None] | None = None) -> Iterator[RunRecord]:
         """All runs, the newest first. What cannot be read is passed over and told to ``on_damaged``."""
