@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from atomic.failures.kinds import FailureKind
 from atomic.failures.parts import Parts, take_apart
-from atomic.failures.table import GENERIC, ORDER, Wording
+from atomic.failures.wordings import GENERIC, ORDER, Wording
 
 # Words that say only that something went wrong further in; compared in lower case, without a final full stop.
 _WRAPPERS = frozenset(
@@ -46,7 +46,7 @@ def classify(text: str, *, code: str | int | None = None) -> FailureKind:
     """The kind that an error's text (and its code, where one is known) means; ``unknown`` when nothing fits.
 
     Fields of JSON in the text count before its words, the provider's own words before what it quotes, words before
-    bare status numbers. The kinds are tried in the order of :data:`atomic.failures.table.ORDER`, because they overlap.
+    bare status numbers. The kinds are tried in the order of :data:`atomic.failures.wordings.ORDER`: they overlap.
     """
     parts = take_apart(text, code)
     words = parts.words

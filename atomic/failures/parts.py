@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-# Providers' bodies end before that; what is longer is an echo. The head names the cause, the tail may say when to retry.
+# Providers' bodies end before that; what is longer is an echo. The head names the cause, the tail may say when.
 LONGEST_HEAD = 3_072
 LONGEST_TAIL = 1_024
 _DEEPEST = 4  # JSON inside a JSON's string
@@ -20,21 +20,27 @@ _MOST_NODES = 400
 
 _MESSAGE_KEYS = frozenset(
     {"message", "msg", "error", "errormessage", "error_message", "error_msg", "error_description", "detail", "details"}
-    | {"title", "description", "raw", "reason", "errors", "status_msg", "code", "type"}
+    | {"title", "description", "raw", "errors", "status_msg"}
 )
 _CODE_KEYS = frozenset(
     {"code", "type", "status", "reason", "error", "error_code", "errorcode", "__type", "errortype", "error_type"}
-    | {"finish_reason", "finishreason", "stop_reason", "blockreason", "status_code", "quotaid", "quotametric", "name"}
+    | {"finish_reason", "finishreason", "stop_reason", "blockreason", "status_code", "quotaid", "quotametric"}
 )
 _STATUS_KEYS = frozenset({"code", "status", "status_code", "statuscode", "http_code", "errorstatus", "httpstatuscode"})
 # The request, echoed: what stands there was said by the user, not by the provider.
 _ECHOES = frozenset(
     {"input", "inputs", "messages", "prompt", "contents", "ctx", "headers", "failed_generation", "request", "user_id"}
 )
-_TOKEN = re.compile(r"\w{3,60}")
-_WORD_STATUS = re.compile(
-    r"(?:^\W{0,3}(?:error\W{0,3}|http\W{0,3})?|\b(?:https?(?:/\d(?:\.\d)?)?|status(?:[ _-]?code)?|error(?:[ _-]?code)?|code|got|returned)"
-    r"\W{1,4}(?:is |of )?|[\[(]\s?)([45]\d\d)(?![\w%])(?![.,]\d)(?! ?(?:tokens?|requests?|characters?|bytes|m?s\b|seconds?|messages?))"
+# A word of prose is no code: codes in a text are told by their underscores or endings.
+_CODE = re.compile(r"\b[a-z]\w{0,60}_\w{1,60}\b|\b\w{3,60}(?:exception|error)\b")
+_STATUS = re.compile(
+    # where a status stands: at the head, after a word that announces it, in brackets
+    r"(?:^\W{0,3}(?:error\W{0,3}|http\W{0,3})?"
+    r"|\b(?:https?(?:/\d(?:\.\d)?)?|status(?:[ _-]?code)?|error(?:[ _-]?code)?|code|got|returned)\W{1,4}(?:is |of )?"
+    r"|[\[(]\s?)"
+    r"([45]\d\d)"
+    # and not a count of something, a part of a number, or of an identifier
+    r"(?![\w%])(?![.,]\d)(?! ?(?:tokens?|requests?|characters?|bytes|m?s\b|seconds?|messages?))"
 )
 # So many words in quotation marks are somebody else's; a name of a model or parameter has fewer.
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|`[^`\n]{1,400}`|(?<!\w)'[^'\n]{1,400}'(?!\w)|“[^”\n]{1,400}”")
@@ -99,8 +105,10 @@ def _read_plain(parts: Parts, text: str) -> None:
     if not plain:
         return
     parts.messages.append(plain)
-    parts.codes.update(_TOKEN.findall(plain))
-    parts.statuses.update(int(number) for number in _WORD_STATUS.findall(plain))
+    parts.codes.update(_CODE.findall(plain))
+    if plain.isalpha():
+        parts.codes.add(plain)
+    parts.statuses.update(int(number) for number in _STATUS.findall(plain))
 
 
 def _walk(value: Any) -> Iterator[tuple[str, Any]]:

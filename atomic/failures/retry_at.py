@@ -33,7 +33,7 @@ _RELATIVE = re.compile(
 )
 # Retry-After: 3 · "retry_after_ms": 1500 · "retryDelay":"17s" · "resets_in_seconds": 9180
 _FIELD = re.compile(
-    r"\b(?:retry[-_ ]?after|retry[-_ ]?delay|retry[-_ ]?in|resets?[-_ ]?in|reset[-_ ]?after)[-_ ]?(ms|milliseconds|seconds|secs?)?"
+    r"\b(?:retry[-_ ]?(?:after|delay|in)|resets?[-_ ]?(?:in|after))[-_ ]?(ms|milliseconds|seconds|secs?)?"
     rf"[\"']?\s{{0,2}}[:=]\s{{0,2}}[\"']?({_NUMBER}) ?({_UNIT})?(?![\w:-])"
 )
 _BARE = re.compile(r"\bretry[-_ ]after ([1-9]\d{0,6}(?:\.\d{1,6})?)(?=[.,;)\"'}\n]|\s{0,2}$)")
@@ -43,11 +43,11 @@ _EPOCH = re.compile(
     r"[^\d\n]{0,24}?(\d{10})(\d{3})?(?:\.\d{1,9})?(?!\d)"
 )
 _ISO = re.compile(
-    rf"\b(?:{_AGAIN}|until|reset[_-]?(?:at|time|s)|retry[_-]?at|on|at)\b[^\d\n]{{0,30}}?"
+    rf"(?:\b(?:{_AGAIN}|until|reset[_-]?(?:at|time|s)|retry[_-]?at|on|at)\b|将[在于])[^\d\n]{{0,30}}?"
     r"(\d{4}-\d\d-\d\d)(?:t| at | )(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(z|utc|gmt|[+-]\d\d:?\d\d)?"
 )
 _HTTP_DATE = re.compile(r"\bretry-after[\"']?\s{0,2}[:=]\s{0,2}[\"']?(\w{3}, \d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d gmt)")
-# "resets 3pm (America/Los_Angeles)", "resets at 3pm (UTC)", "resets at 00:00 UTC"
+# Claude's plans say: resets 3pm (America/Los_Angeles); others: resets at 00:00 UTC
 _CLOCK = re.compile(
     r"\bresets?(?: at)? (\d{1,2})(?::(\d\d))? ?(am|pm)? ?\(?([A-Za-z]{2,20}(?:/[A-Za-z_]{2,30}){0,2})\)?", re.IGNORECASE
 )
