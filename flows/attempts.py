@@ -1,0 +1,172 @@
+"""Attempts as Prefect tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.context import FlowRunContext, TaskRunContext
+from prefect.states import Cancelled, Completed, Failed
+
+from atomic.agent import Agent
+from atomic.errors import AtomicError, UsageError
+from atomic.models import ModelRef
+from atomic.policy import FallbackPolicy
+from atomic.record import AttemptRecord
+from atomic.runner import RunRequest, execute, open_store, prepare
+from atomic.session import AttemptSpec, Progress, run_attempt
+from atomic.settings import load_settings
+from atomic.text import Masker, one_line
+from atomic.verdict.facts import Verdict
+from flows.artifacts import Teller, attempt_artifact
+
+OnProgress = Callable[[Progress], None]
+DEFAULT_MODEL = "the agent's own default"
+NAME_LIMIT = 120  # characters of a task run's name
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Work:
+    """What an attempt's task is to do, and what came of it: parameters and results of tasks are plain data."""
+
+    spec: AttemptSpec
+    on_progress: OnProgress | None
+    teller: Teller
+    record: AttemptRecord | None = None
+    failure: AtomicError | None = None
+    cancelled: bool = False
+
+
+_work: ContextVar[_Work] = ContextVar("_work")
+
+
+@task(name="attempt", retries=0, cache_policy=NO_CACHE, persist_result=False)
+async def _attempt(n: int, model: str | None) -> State[None]:  # noqa: ARG001 - shown by Prefect
+    work = _work.get()
+    try:
+        work.record = await run_attempt(work.spec, on_progress=work.on_progress)
+    except asyncio.CancelledError:
+        work.cancelled = True
+        work.record = work.spec.folder.read()
+    except AtomicError as error:
+        work.failure = error
+        return Failed(message=one_line(error.message))
+    own = TaskRunContext.get()
+    assert own is not None, "this is a task"
+    folder = str(work.spec.folder.path)
+    run = own.task_run
+    work.teller.tell(
+        attempt_artifact(work.record, folder, work.teller.masker, task_run_id=run.id, flow_run_id=run.flow_run_id)
+    )
+    return _state(work)
+
+
+def _state(work: _Work) -> State[None]:
+    verdict = work.record.verdict if work.record else None
+    assert verdict is not None, "an attempt ends with a verdict"
+    said = one_line(work.teller.masker(verdict.message))
+    if verdict.answered:
+        return Completed(message=f"answered by {verdict.answered_by or DEFAULT_MODEL}")
+    if work.cancelled:
+        return Cancelled(message=said or "cancelled")
+    return Failed(message=f"{verdict.kind}: {said}" if said else str(verdict.kind))
+
+
+class TaskAttempts:
+    """Carries attempts out as Prefect tasks: the ``run_attempt`` of :func:`atomic.runner.execute` within a flow."""
+
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    async def __call__(self, spec: AttemptSpec, *, on_progress: OnProgress | None = None) -> AttemptRecord:
+        """One attempt; as :func:`atomic.session.run_attempt`, which it raises like."""
+        work = _Work(spec, on_progress, self._teller)
+        _work.set(work)
+        model = None if spec.model is None else str(spec.model)
+        named: Any = _attempt.with_options(
+            task_run_name=_literal(f"attempt {spec.n} · {model or DEFAULT_MODEL}"), tags=[model] if model else []
+        )
+        await named(spec.n, model, return_state=True)
+        if work.failure is not None:
+            raise work.failure
+        if work.cancelled or work.record is None:
+            raise asyncio.CancelledError
+        return work.record
+
+
+def _literal(name: str) -> Callable[[], str]:
+    """A task run's name as a function: in a text Prefect would fill in what stands in braces."""
+    shown = one_line(name, NAME_LIMIT)
+    return lambda: shown
+
+
+async def attempt(
+    prompt: str | Path,
+    model: str | ModelRef | None = None,
+    *,
+    limits: Mapping[str, Any] | None = None,
+    agent: Agent | str | None = None,
+    cwd: str | Path | None = None,
+    name: str | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    slash: bool = False,
+) -> Verdict:
+    """One session with one model as a Prefect task, for flows that decide themselves what comes next. It is recorded as
+    a run of one attempt. A session that did not answer is a verdict, not an exception, and a failed task run.
+
+    Raises UsageError before anything is spent, RecordError or PlaceError where the record cannot be written.
+    """
+    settings = load_settings(cwd)
+    policy = FallbackPolicy(max_attempts=1, max_wait=0, limits=limits or {})
+    request = prepare(
+        prompt,
+        policy=policy,
+        models=[] if model is None else [model],
+        agent=agent,
+        cwd=cwd,
+        name=name,
+        tags=tags,
+        metadata=metadata,
+        slash=slash,
+        settings=settings,
+    )
+    flow = FlowRunContext.get()
+    async with Teller(masker_of(request)) as teller:
+        result = await execute(
+            request,
+            store=open_store(settings),
+            run_attempt=TaskAttempts(teller),
+            flow_run_id=str(flow.flow_run.id) if flow and flow.flow_run else None,
+        )
+    return result.verdicts[-1]
+
+
+def attempt_sync(prompt: str | Path, model: str | ModelRef | None = None, **given: Any) -> Verdict:
+    """:func:`attempt` for flows that are not asynchronous."""
+    return run_blocking(attempt(prompt, model, **given), "attempt")
+
+
+def run_blocking(work: Coroutine[Any, Any, T], name: str) -> T:
+    """Run to its end what is asynchronous. Raises UsageError where an event loop is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    work.close()
+    raise UsageError(f"{name}_sync cannot work inside a running event loop", hint=f"Write `await {name}(…)` there.")
+
+
+def masker_of(request: RunRequest) -> Masker:
+    """Hides what is secret by its name in the agent's variables and in our own."""
+    return Masker.of(request.agent.env, os.environ)

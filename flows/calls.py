@@ -1,0 +1,63 @@
+"""What passes between a caller and the flow run that it starts in its own process, beside the plain parameters."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from atomic.record import RunStore
+from atomic.runner import OnEvent, RunEnded, RunEvent, RunRequest, RunResult
+from flows.cancel import Stopped
+
+
+@dataclass(slots=True)
+class Call:
+    """A run as its caller prepared it, and what became of it, whatever Prefect does meanwhile."""
+
+    request: RunRequest
+    store: RunStore
+    on_event: OnEvent | None = None
+    flow_run_id: str | None = None  # None: the flow run has not begun
+    result: RunResult | None = None
+    cancelled: bool = False
+    stopped: Stopped | None = None  # None for a cancelled one: the caller's own task was cancelled
+
+    def hear(self, event: RunEvent) -> None:
+        """Keep the result, and pass the event on."""
+        if isinstance(event, RunEnded):
+            self.result = event.result
+        if self.on_event is not None:
+            self.on_event(event)
+
+
+_given: ContextVar[Call | None] = ContextVar("_given", default=None)
+_on_event: ContextVar[OnEvent | None] = ContextVar("_on_event", default=None)
+
+
+def hand_over(call: Call) -> None:
+    """Leave a call for the flow function, which runs in the same task."""
+    _given.set(call)
+
+
+def take_over() -> Call | None:
+    """The call that was left; None where the flow run was started from elsewhere. It is taken once."""
+    call = _given.get()
+    _given.set(None)
+    return call
+
+
+@contextlib.contextmanager
+def watching(on_event: OnEvent) -> Iterator[None]:
+    """Tell ``on_event`` what happens in the runs that are started within."""
+    token = _on_event.set(on_event)
+    try:
+        yield
+    finally:
+        _on_event.reset(token)
+
+
+def current_watcher() -> OnEvent | None:
+    """Who watches the runs started here."""
+    return _on_event.get()

@@ -1,0 +1,133 @@
+"""Prefect's side of recovery: flow and task runs that a kill, or a server that was away, left without their ends.
+
+The record is the truth. What it says is brought to the server, which is asked a few times and never waited for long; a
+note in the home stays until it has been told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+from prefect.client.schemas.objects import FlowRun, State, TaskRun
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Cancelled, Completed, Crashed, Failed
+from pydantic import ValidationError
+
+from atomic.errors import RecordDamaged, RecordError, RunNotFound
+from atomic.failures import FailureKind
+from atomic.record import AttemptSummary, RunRecord, RunStore
+from atomic.record.files import encode, make_folder, read_object, write_file
+from atomic.recovery import Adopt, Recovered, recover
+from atomic.runner import open_store
+from atomic.settings import load_settings
+from atomic.text import one_line
+from atomic.verdict.facts import Facts
+
+NOTES = "unsettled"  # in the home
+SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
+FORGET_AFTER = 86_400.0  # seconds; a flow run unknown to the server for longer was a private server's
+
+
+class Unsettled(Facts):
+    """A flow run of which the server may not know the end."""
+
+    run_id: str
+    flow_run_id: str
+    noted_at: float
+
+
+def note_unsettled(home: Path, *, run_id: str, flow_run_id: str) -> None:
+    """Leave a note for the next start. Raises PlaceError, RecordError."""
+    note = Unsettled(run_id=run_id, flow_run_id=flow_run_id, noted_at=time.time())
+    make_folder(home / NOTES)
+    write_file(home / NOTES / f"{flow_run_id}.json", encode(note.model_dump(mode="json")))
+
+
+async def recover_flows(store: RunStore, *, adopt: Adopt = "stop") -> Recovered:
+    """Recover the runs that dead owners left, and bring their ends to Prefect's server. Where that does not answer in
+    time, the next start tries again."""
+    found = await recover(store, adopt=adopt)
+    for one in found.runs:
+        if one.run.flow_run_id:
+            note_unsettled(store.home, run_id=one.run.run_id, flow_run_id=one.run.flow_run_id)
+    await settle(store)
+    return found
+
+
+async def settle(store: RunStore) -> int:
+    """Bring to the server what the notes say. Returns how many are left: all, where the server is away."""
+    notes = _notes(store.home)
+    if not notes:
+        return 0
+    try:
+        async with asyncio.timeout(SETTLE_LIMIT), get_client() as client:
+            for path in notes:
+                await _settle_note(path, store, client)
+    except Exception:  # noqa: BLE001 - whatever keeps the server from answering: the notes stay
+        pass
+    return len(_notes(store.home))
+
+
+async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> None:
+    try:
+        note = Unsettled.model_validate(read_object(path))
+        run = await asyncio.to_thread(store.read, note.run_id)
+        await settle_run(run, UUID(note.flow_run_id), client)
+    except (FileNotFoundError, RecordDamaged, RunNotFound, ValidationError):
+        pass  # nothing is left that it could be about
+    except RecordError:
+        return
+    except ObjectNotFound:
+        if time.time() - note.noted_at < FORGET_AFTER:
+            return  # it may be another server's, which is asked another time
+    await asyncio.to_thread(path.unlink, missing_ok=True)
+
+
+def _notes(home: Path) -> list[Path]:
+    return sorted((home / NOTES).glob("*.json"))
+
+
+async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -> None:
+    """End a flow run and its task runs as the record says, unless they have ended. Raises ObjectNotFound for a flow run
+    that the server does not know."""
+    flow_run: FlowRun = await client.read_flow_run(flow_run_id)
+    tasks = await client.read_task_runs(
+        flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])), limit=200
+    )
+    by_number = {one.n: one for one in run.attempts}
+    for task in tasks:
+        if task.state is None or not task.state.is_final():
+            state = _state_of(by_number.get(_number(task)) or run)
+            await client.set_task_run_state(task.id, state, force=True)
+    if flow_run.state is None or not flow_run.state.is_final():
+        await client.set_flow_run_state(flow_run_id, _state_of(run), force=True)
+
+
+def _state_of(ended: RunRecord | AttemptSummary) -> State[Any]:
+    message = one_line(ended.message, 1000)
+    if ended.status == "answered":
+        return Completed(message=f"answered by {ended.answered_by or 'the agent'}")
+    if ended.kind is FailureKind.CANCELLED:
+        return Cancelled(message=message)
+    if ended.kind is FailureKind.INTERRUPTED or ended.status in (None, "running"):
+        return Crashed(message=message or "the process that carried it out was killed")
+    return Failed(message=message)
+
+
+def _number(task: TaskRun) -> int:
+    """The number of the attempt that a task run stands for, from its name; 0 for another task."""
+    word, _, rest = task.name.partition(" ")
+    number = rest.partition(" ")[0]
+    return int(number) if word == "attempt" and number.isdecimal() else 0
+
+
+async def on_ended_from_outside(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - Prefect's names
+    """Hook for a flow run that was cancelled or crashed: nothing of its agents stays. Prefect runs it in the process of
+    the flow, or, when that was killed, in the one that served it."""
+    await recover_flows(open_store(load_settings()))
