@@ -11,6 +11,7 @@ SYSTEM_TOKENS = 1200  # what a system prompt and the tools' descriptions come to
 INPUT_PRICE = 3e-6
 OUTPUT_PRICE = 15e-6
 CACHE_READ_PRICE = 0.3e-6
+DIGITS = 9  # of dollars: sums that people read
 
 
 def tokens(text: str) -> int:
@@ -21,9 +22,9 @@ def tokens(text: str) -> int:
 def usage(*, fresh: int = 0, cached: int = 0, output: int = 0) -> dict[str, Any]:
     """The wire's usage object for so many tokens read anew, read from the cache, and written."""
     cost = {
-        "input": fresh * INPUT_PRICE,
-        "output": output * OUTPUT_PRICE,
-        "cacheRead": cached * CACHE_READ_PRICE,
+        "input": round(fresh * INPUT_PRICE, DIGITS),
+        "output": round(output * OUTPUT_PRICE, DIGITS),
+        "cacheRead": round(cached * CACHE_READ_PRICE, DIGITS),
         "cacheWrite": 0,
     }
     return {
@@ -33,5 +34,5 @@ def usage(*, fresh: int = 0, cached: int = 0, output: int = 0) -> dict[str, Any]
         "cacheWrite": 0,
         "reasoning": 0,
         "totalTokens": fresh + cached + output,
-        "cost": {**cost, "total": sum(cost.values())},
+        "cost": {**cost, "total": round(sum(cost.values()), DIGITS)},
     }

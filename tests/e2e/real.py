@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +21,43 @@ from tests.e2e.releases import Release, install
 from tests.loopback.models import NAMES
 from tests.loopback.provider import Provider, Seen
 
+AGENT_FOLDER = "PI_CODING_AGENT_DIR"
 PROVIDERS = ("fake", "other")
 KEY = "loopback-key"
 WINDOW, LONGEST_ANSWER = 1_000_000, 4096  # tokens; a prompt of 1 MiB fits
 COMPAT = {"supportsDeveloperRole": False, "supportsReasoningEffort": False}
 SETTINGS: Mapping[str, Any] = {"retry": {"enabled": True, "maxRetries": 2, "baseDelayMs": 50}}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """`atomic-flows`, as a person at a terminal of their own has it."""
+
+    program: Path
+    agent: str
+    environment: Mapping[str, str]
+    work: Path
+
+    def start(self, command: str, *arguments: str, stdin: bytes = b"") -> subprocess.Popen[bytes]:
+        """Start a command; its output can be read from the process."""
+        process = subprocess.Popen(
+            [self.program, command, *arguments],
+            cwd=self.work,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def run(self, prompt: str, *models: str, more: tuple[str, ...] = (), stdin: bytes = b"") -> subprocess.Popen[bytes]:
+        """Start `run --direct --json` with this agent and these models."""
+        named = [part for model in models for part in ("-m", model)]
+        return self.start("run", "--direct", "--json", "--agent", self.agent, *named, *more, "--", prompt, stdin=stdin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +92,13 @@ class RealAgent:
             check=check,
         )
 
+    @property
+    def command_line(self) -> CommandLine:
+        """The command line, with this agent and the same store."""
+        program = Path(sys.executable).with_name("atomic-flows")
+        environment = {**os.environ, **self.agent.env, "ATOMIC_FLOWS_HOME": str(self.store.home)}
+        return CommandLine(program, shlex.join(self.agent.command), environment, self.work)
+
     def attempt(self, result: RunResult, n: int) -> AttemptRecord:
         """What the record says of attempt n."""
         return self.store.open(result.run_id).attempt(n).read()
@@ -71,7 +113,7 @@ class RealAgent:
 
 def set_up(release: Release, provider: Provider, root: Path) -> RealAgent:
     """Lay out a home, an agent folder and a work folder below `root`."""
-    home, folder, work = (root / name for name in ("home", "agent", "work"))
+    home, folder, work, state = (root / name for name in ("home", "agent", "work", "state"))
     for path in (home, folder, work):
         path.mkdir()
     scope = root.name
@@ -92,6 +134,6 @@ def set_up(release: Release, provider: Provider, root: Path) -> RealAgent:
     (folder / "settings.json").write_text(json.dumps(SETTINGS))
     # Keys of the person who runs the tests must not reach the agent: no test may spend anything.
     blank = {name: "" for name in os.environ if name.endswith(("_API_KEY", "_OAUTH_TOKEN", "_AUTH_TOKEN"))}
-    env = {**blank, "HOME": str(home), "PI_CODING_AGENT_DIR": str(folder), "PI_OFFLINE": "1"}
-    store = RunStore(root / "records", home=root / "state")
+    env = {**blank, "HOME": str(home), AGENT_FOLDER: str(folder), "PI_OFFLINE": "1"}
+    store = RunStore(state / "records", home=state)
     return RealAgent(release, Agent(command=install(release), env=env), provider, scope, work, store)

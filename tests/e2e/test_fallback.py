@@ -13,7 +13,7 @@ from tests.e2e.real import RealAgent
 
 ANSWER = "Hello from fake model."
 AT_ONCE = {"auth": "other-provider"}  # without the retry: each start of a real agent takes seconds
-SILENCE = 3.0  # seconds; longer than the agent takes from its first byte to its request
+SILENCE = 4.0  # seconds; longer than the agent takes from its first byte to its request
 
 
 @pytest.mark.parametrize(
