@@ -237,7 +237,7 @@ class Framer:
         if stats.first_update_offset is None:
             stats.first_update_offset = first
         self._last = _Passed(buffer, start, end, stats.lines, offset)
-        self._unsure = True
+        self._unsure = end - start <= PASSED_LIMIT  # longer ones are not always there to be looked at again
 
     def _take(self, line: bytes, offset: int) -> None:
         """Any line, whole, without its LF."""
@@ -325,6 +325,8 @@ class Framer:
         name = leading_type(line)
         stats.records -= 1
         stats.counts[name] -= 1
+        if not stats.counts[name]:
+            del stats.counts[name]
         stats.updates -= name == "message_update"
         self._salvage(line, last.line, last.offset)
 
