@@ -37,6 +37,7 @@ class Elsewhere:
         self.url = url
         self._fs: Any = fs
         self._base = base.rstrip("/")
+        self._local = "file" in ((fs.protocol,) if isinstance(fs.protocol, str) else fs.protocol)
 
     def store(self, folder: Path) -> None:
         """Copy a finished run's folder, ``run.json`` last, so that a run that is listed is whole; every file is read
@@ -52,8 +53,11 @@ class Elsewhere:
             raise self._error("store the run at", target, error) from error
 
     def _store_file(self, file: Path, target: str) -> None:
-        self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
-        self._fs.put_file(str(file), target)
+        if self._local:
+            _copy(file, Path(target))
+        else:
+            self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self._fs.put_file(str(file), target)
         with file.open("rb") as mine, self._fs.open(target, "rb") as theirs:
             same = hashlib.file_digest(mine, "sha256").digest() == hashlib.file_digest(theirs, "sha256").digest()
         if not same:
@@ -113,6 +117,20 @@ class Elsewhere:
 
     def _error(self, doing: str, path: str, error: Exception) -> RecordError:
         return RecordError(f"cannot {doing} {path} ({self.url}): {error}", path=path, reason=str(error))
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy to another local disk or share: whole or not at all, for its owner's eyes only, as records are."""
+    make_folder(target.parent)
+    unfinished = temporary(target)
+    try:
+        shutil.copyfile(file, unfinished)
+        unfinished.chmod(FILE_MODE)
+        with unfinished.open("rb") as copy:
+            os.fsync(copy.fileno())
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _files(folder: Path) -> Iterator[Path]:
