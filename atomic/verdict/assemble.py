@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from atomic.failures import FailureKind, read_retry_at
 from atomic.text import one_line
-from atomic.verdict.decide import Decision, Ending
+from atomic.verdict.decide import Decision
+from atomic.verdict.ending import Ending
 from atomic.verdict.facts import Evidence, Status, Usage, Verdict
 from atomic.verdict.remarks import remarks
 from atomic.verdict.seen import Seen

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 
 from atomic.failures import FailureKind, classify, is_wrapper
 from atomic.verdict.answers import answer_of, full_answer, spoken, tool_answer
+from atomic.verdict.ending import Ending
 from atomic.verdict.facts import StopReason
 from atomic.verdict.seen import Answer, Seen
 from atomic.verdict.signs import Said, Sign
-from atomic.verdict.startup import Startup, read_startup
+from atomic.verdict.startup import read_startup
 
 _STOPPED: dict[StopReason, tuple[FailureKind, str]] = {
     StopReason.STARTUP: (FailureKind.STALLED, "nothing came from the agent within the startup limit"),
@@ -22,49 +22,6 @@ _STOPPED: dict[StopReason, tuple[FailureKind, str]] = {
     StopReason.COST: (FailureKind.BUDGET, "the cost budget was reached"),
     StopReason.CANCELLED: (FailureKind.CANCELLED, "the session was cancelled"),
 }
-# Shells and Node report a child or handler killed by signal n as 128 + n; numbers above are ordinary exits.
-_SIGNAL_BASE = 128
-_LAST_SIGNAL = 31
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How the stream and its process came to their end."""
-
-    exit_code: int | None
-    stderr: str = ""
-    stopped: StopReason | None = None
-    finished: bool = False  # settled, or closed in an agent that does not say so
-    records: int = 0
-    noise: int = 0
-
-    @property
-    def signal(self) -> int | None:
-        """The number of the signal that ended the process, where one did."""
-        code = self.exit_code
-        if code is None:
-            return None
-        if code < 0:
-            return -code
-        return code - _SIGNAL_BASE if _SIGNAL_BASE < code <= _SIGNAL_BASE + _LAST_SIGNAL else None
-
-    @property
-    def by_itself(self) -> bool:
-        """Whether the end is the agent's own, as far as anyone knows: its parent waited for it, and no signal came.
-
-        A process that was stopped after it had settled counts: its exit code is the runner's doing.
-        """
-        return self.stopped is StopReason.SETTLED or self.signal is None
-
-    def told(self) -> str:
-        """The end in words."""
-        number = self.signal
-        if number is not None:
-            try:
-                return f"killed by {signal.Signals(number).name}"
-            except ValueError:
-                return f"killed by signal {number}"
-        return "exit code unknown" if self.exit_code is None else f"exit code {self.exit_code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +57,10 @@ def decide(seen: Seen, ending: Ending) -> Decision:
 
 
 def _latest(seen: Seen) -> tuple[Sign, ...]:
-    found = (seen.overflow, seen.last.at if seen.last else None, seen.retry, seen.final_error, seen.opened)
-    return tuple(sorted({sign for sign in found if sign}, key=lambda sign: sign.line))
+    """What had been heard when the runner stopped it, in the order of the stream."""
+    last = seen.last.at if seen.last is not None else None
+    found = (seen.overflow, last, seen.retry, seen.final_error, seen.opened or seen.latest)
+    return tuple(sorted({sign for sign in found if sign is not None}, key=lambda sign: sign.line))
 
 
 def _by_itself(seen: Seen, ending: Ending) -> Decision:
@@ -126,24 +85,23 @@ def _by_itself(seen: Seen, ending: Ending) -> Decision:
 def _nothing_sent(seen: Seen, ending: Ending) -> Decision:
     """No prompt was sent: the agent refused to start, or this is no agent."""
     startup = read_startup(ending.stderr)
+    heard = startup.at or seen.latest or ending.noise
+    signs = (heard,) if heard is not None else ()
     if startup.kind is not None:
-        return Decision(startup.kind, startup.message)
-    if seen.unknown:
+        return Decision(startup.kind, startup.at.text if startup.at else "", signs)
+    if seen.first_unknown is not None:
         types = ", ".join(repr(name) for name in list(seen.unknown)[:3])
-        return Decision(FailureKind.UNREADABLE, f"no event of a known agent; types seen: {types}")
-    return _startup_failed(ending, startup, noise_only=not ending.records and bool(ending.noise))
-
-
-def _startup_failed(ending: Ending, startup: Startup, *, noise_only: bool) -> Decision:
+        return Decision(FailureKind.UNREADABLE, f"no event of a known agent; types: {types}", (seen.first_unknown,))
     if ending.signal is not None:
-        return _crashed(ending, "it ended before a prompt was sent")
+        return _crashed(ending, "it ended before a prompt was sent", *signs)
     if ending.exit_code:
-        return Decision(FailureKind.CONFIGURATION, startup.message or f"the agent did not start ({ending.told()})")
-    if noise_only:
-        return Decision(FailureKind.UNREADABLE, "the output is no event stream")
-    if ending.exit_code == 0:
-        return Decision(FailureKind.EMPTY, "the agent ended without sending a prompt")
-    return _crashed(ending, "it ended before a prompt was sent")
+        message = startup.at.text if startup.at else f"the agent did not start ({ending.told()})"
+        return Decision(FailureKind.CONFIGURATION, message, signs)
+    if ending.noise is not None and not ending.records:
+        return Decision(FailureKind.UNREADABLE, "the output is no event stream", (ending.noise,))
+    if ending.exit_code is None:
+        return _crashed(ending, "it ended before a prompt was sent", *signs)
+    return Decision(FailureKind.EMPTY, "the agent ended without sending a prompt", signs)
 
 
 def _overflowed(seen: Seen, flag: Sign) -> Decision:
@@ -158,7 +116,8 @@ def _unanswered(seen: Seen, ending: Ending) -> Decision:
     named = seen.final_error or seen.retry
     if named is not None and ending.by_itself and (kind := classify(named.text)) is not FailureKind.UNKNOWN:
         return Decision(kind, named.text, (named,))
-    return _crashed(ending, "it ended before any message", *((named,) if named else ()))
+    heard = named or seen.latest
+    return _crashed(ending, "it ended before any message", *((heard,) if heard is not None else ()))
 
 
 def _last_message(seen: Seen, ending: Ending, last: Said) -> Decision:
@@ -231,11 +190,10 @@ def _error(seen: Seen, last: Said) -> Decision:
             continue
         if (named := classify(found.text)) is not FailureKind.UNKNOWN:
             return Decision(named, found.text, (found, last.at))
-    return Decision(
-        kind, last.error or (seen.final_error.text if seen.final_error else "") or "an error without a text", (last.at,)
-    )
+    final = seen.final_error.text if seen.final_error is not None else ""
+    return Decision(kind, last.error or final or "an error without a text", (last.at,))
 
 
 def _crashed(ending: Ending, what: str, *signs: Sign) -> Decision:
-    said = read_startup(ending.stderr).message
-    return Decision(FailureKind.CRASHED, f"{what} ({ending.told()})" + (f": {said}" if said else ""), signs)
+    said = read_startup(ending.stderr).at
+    return Decision(FailureKind.CRASHED, f"{what} ({ending.told()})" + (f": {said.text}" if said else ""), signs)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from atomic.text import one_line
-from atomic.verdict.decide import Decision, Ending
+from atomic.verdict.decide import Decision
+from atomic.verdict.ending import Ending
 from atomic.verdict.facts import StopReason
 from atomic.verdict.seen import Seen
 

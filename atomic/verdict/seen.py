@@ -8,6 +8,9 @@ from enum import StrEnum
 from atomic.verdict.signs import Said, Sign
 from atomic.verdict.tally import Tally
 
+# The first cause of a run is the one that counts; a run that errs without end must not fill the memory.
+_MOST_ERRORS = 32
+
 
 class WaitKind(StrEnum):
     """Why the agent is silent although nothing is wrong."""
@@ -52,6 +55,8 @@ class Seen:
 
     session_id: str | None = None
     lifecycle: bool = False  # a record of an agent's life, not only a header
+    latest: Sign | None = None  # the last record of a known type
+    first_unknown: Sign | None = None
     unknown: dict[str, None] = field(default_factory=dict)  # types nobody knows, in order of appearance
     modern: bool = False  # messages open as `pending`: such an agent always says agent_settled
 
@@ -94,6 +99,17 @@ class Seen:
 
     spent: Tally = field(default_factory=Tally)
     compaction_spent: Tally = field(default_factory=Tally)
+
+    def begin(self) -> None:
+        """Something begins: what had settled has not."""
+        self.settled = self.settled_aborted = False
+        self.resumed = True
+        self.wait = None
+
+    def err(self, found: Sign) -> None:
+        """An error of the low-level run now on."""
+        if found.text and len(self.errors) < _MOST_ERRORS:
+            self.errors.append(found)
 
     @property
     def ended(self) -> bool:
