@@ -26,7 +26,8 @@ PROVIDERS = ("fake", "other")
 KEY = "loopback-key"
 WINDOW, LONGEST_ANSWER = 1_000_000, 4096  # tokens; a prompt of 1 MiB fits
 COMPAT = {"supportsDeveloperRole": False, "supportsReasoningEffort": False}
-SETTINGS: Mapping[str, Any] = {"retry": {"enabled": True, "maxRetries": 2, "baseDelayMs": 50}}
+# The agent's own retries are wanted, but short; those of its HTTP client, hidden and seconds long, are not.
+RETRY = {"enabled": True, "maxRetries": 2, "baseDelayMs": 50, "provider": {"maxRetries": 0}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def set_up(release: Release, provider: Provider, root: Path) -> RealAgent:
     for name in PROVIDERS:
         provider.require_key(f"{scope}/{name}", KEY)
     (folder / "models.json").write_text(json.dumps({"providers": providers}))
-    (folder / "settings.json").write_text(json.dumps(SETTINGS))
+    (folder / "settings.json").write_text(json.dumps({"retry": RETRY}))
     # Keys of the person who runs the tests must not reach the agent: no test may spend anything.
     blank = {name: "" for name in os.environ if name.endswith(("_API_KEY", "_OAUTH_TOKEN", "_AUTH_TOKEN"))}
     env = {**blank, "HOME": str(home), AGENT_FOLDER: str(folder), "PI_OFFLINE": "1"}
