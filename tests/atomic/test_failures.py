@@ -167,6 +167,7 @@ AUTH = [
     "No API key found for openai.\n\nUse /login to log into a provider via OAuth or API key.",  # Atomic, pi
     "No API key for provider: anthropic",  # pi
     "Failed to refresh OAuth token for anthropic",  # pi
+    "Anthropic token refresh request failed. url=https://console.anthropic.com; details=fetch failed",  # pi
     "Your authentication token has been invalidated. Please try signing in again.",  # ChatGPT
     "401 Unauthorized",
     "401 status code (no body)",
@@ -279,6 +280,11 @@ NETWORK = [
     "Anthropic stream ended before message_stop",  # pi
     "stream disconnected before completion: stream closed before response.completed",  # Codex
     "Premature close",
+    "Error reading response: malformed server-sent event JSON.",  # recorded, pi 1.6.0
+    "Could not parse Anthropic SSE event message_delta: Unexpected end; data={; raw={",  # pi
+    "Invalid Codex SSE JSON: {",  # pi
+    "Mistral response has no body",  # pi
+    "terminated: Response does not match the HTTP/1.1 protocol (Invalid EOF state)",  # recorded, pi 1.6.0
     "JSON Parse error: Unterminated string",  # recorded, Bun
     "Unterminated string in JSON at position 45",  # recorded, Node
     "Unexpected end of JSON input",

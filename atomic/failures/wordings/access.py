@@ -29,6 +29,7 @@ AUTH = Wording(
         r"(?:oauth|access|refresh|auth|authentication|bearer|security|session|id) ?token\b"
         r".{0,60}?\b(?:expired|invalid|invalidated|revoked|missing)",
         r"token (?:is|has|was) (?:expired|revoked|invalid)|invalid_grant|failed to refresh",
+        r"token (?:refresh|exchange)(?: request)? (?:failed|aborted|unauthorized|rejected)|session expired",
         r"credentials?\b.{0,40}?\b(?:not found|missing|expired|invalid|could not be loaded|only authorized)",
         r"could not (?:load|resolve|validate|find|get)\b.{0,30}?\b(?:credential|authentication)",
         r"signature we calculated|not logged in|log ?in again|use /login",

@@ -58,9 +58,11 @@ NETWORK = Wording(
         r"incomplete (?:chunk|read|json|response|stream|message)",
         r"unexpected(?:ly)? (?:end|eof|closed?)\b|\beof\b|goaway|http/?2 |websocket|no response",
         r"certificate|self[- ]signed|\bssl\b|\btls\b|request to \S{1,200} failed, reason:",
+        r"\bsse\b|server-sent|streaming event|error reading (?:the )?(?:response|stream|body)",
+        r"no response body|(?:has|with) no body",
         # What is left of a stream that was cut, in the words of V8 and JavaScriptCore
-        r"(?:in|into|is not valid|invalid|parse|parsing) json\b|unterminated string|after json\b",
-        r"unexpected token|no number after minus|bad (?:control|escaped) character",
+        r"(?:in|into|is not valid|parse|parsing) json\b|invalid (?:\w{1,12} ){0,3}json\b|after json\b",
+        r"unterminated string|unexpected token|no number after minus|bad (?:control|escaped) character",
     ),
     statuses=frozenset({407, 408, 499}),
 )
