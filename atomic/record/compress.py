@@ -25,7 +25,7 @@ from atomic.record.layout import INDEX_FILE, PACKED_FILE, STREAM_FILE
 
 LEVEL = 3  # beyond it a stream shrinks by a few per cent and costs several times the CPU
 FRAME_BYTES = 4 << 20  # raw bytes a frame: what a jump to an event decompresses at most, some 5 ms
-_READ_BYTES = 1 << 20
+_READ_BYTES = 64 << 10  # larger ones come from the system and go back to it each time
 _TRIES = 3  # a process that outlived its session may still write to the stream while it is being compressed
 
 _contexts = threading.local()
@@ -160,7 +160,7 @@ def _digest(packed: Path) -> tuple[int, str]:
     size = 0
     try:
         with packed.open("rb", buffering=0) as source:
-            reader = zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True)
+            reader = _decompressor().stream_reader(source, read_across_frames=True)
             while chunk := reader.read(_READ_BYTES):
                 digest.update(chunk)
                 size += len(chunk)
@@ -171,9 +171,15 @@ def _digest(packed: Path) -> tuple[int, str]:
 
 def _compressor(level: int) -> zstandard.ZstdCompressor:
     """This thread's compressor: a context costs more than compressing a small stream."""
-    key = f"level{level}"
-    compressor: zstandard.ZstdCompressor | None = getattr(_contexts, key, None)
-    if compressor is None:
-        compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
-        setattr(_contexts, key, compressor)
-    return compressor
+    compressors: dict[int, zstandard.ZstdCompressor] = _contexts.__dict__.setdefault("compressors", {})
+    if level not in compressors:
+        compressors[level] = zstandard.ZstdCompressor(level=level, write_checksum=True)
+    return compressors[level]
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    """This thread's decompressor, for the same reason."""
+    if "decompressor" not in _contexts.__dict__:
+        _contexts.decompressor = zstandard.ZstdDecompressor()
+    decompressor: zstandard.ZstdDecompressor = _contexts.decompressor
+    return decompressor

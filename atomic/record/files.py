@@ -82,6 +82,18 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
 
 
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that nobody looks for yet. Raises PlaceError or RecordError; then it may be there in part."""
+    try:
+        descriptor = create_file(path)
+        try:
+            write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise place_error(error, path, "write") from error
+
+
 def write_file(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace the file by rename: a reader sees the old bytes or the new ones. ``durable``: they also last through a
     power cut. Raises PlaceError or RecordError; then the old file is still there."""

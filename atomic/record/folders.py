@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,9 +14,10 @@ from atomic.errors import RecordDamaged, RecordError
 from atomic.framing import open_stream
 from atomic.record.compress import put_to_rest
 from atomic.record.facts import AttemptRecord, RunRecord, StreamFile
-from atomic.record.files import FOLDER_MODE, decode_object, encode, place_error, read_object, write_file
+from atomic.record.files import FOLDER_MODE, decode_object, encode, place_error, read_object, write_file, write_new
 from atomic.record.layout import (
     ATTEMPT_FILE,
+    OVERLAY_FOLDER,
     PROMPT_FILE,
     RUN_FILE,
     SESSION_FILE,
@@ -36,14 +38,35 @@ class AttemptFolder:
 
     def __init__(self, path: Path, store: RunStore) -> None:
         self.path = path
-        self.prompt = path / PROMPT_FILE
-        self.stream = path / STREAM_FILE
-        self.stderr = path / STDERR_FILE
-        self.session = path / SESSION_FOLDER / SESSION_FILE
         self.store = store
 
     def __repr__(self) -> str:
         return f"AttemptFolder({str(self.path)!r})"
+
+    @cached_property
+    def prompt(self) -> Path:
+        """What was sent."""
+        return self.path / PROMPT_FILE
+
+    @cached_property
+    def stream(self) -> Path:
+        """The agent's stdout, while it is live."""
+        return self.path / STREAM_FILE
+
+    @cached_property
+    def stderr(self) -> Path:
+        """The agent's stderr."""
+        return self.path / STDERR_FILE
+
+    @cached_property
+    def session(self) -> Path:
+        """The agent's own session file, if it writes one."""
+        return self.path / SESSION_FOLDER / SESSION_FILE
+
+    @cached_property
+    def overlay(self) -> Path:
+        """The agent's settings folder made for this attempt, while it runs and has one."""
+        return self.path / OVERLAY_FOLDER
 
     @property
     def n(self) -> int:
@@ -70,7 +93,7 @@ class AttemptFolder:
             raise RecordError(f"{self.path} is there already: an attempt is made once", path=str(self.path)) from error
         except OSError as error:
             raise place_error(error, self.path, "make the folder") from error
-        write_file(self.prompt, prompt)
+        write_new(self.prompt, prompt)
 
     def read(self) -> AttemptRecord:
         """What ``attempt.json`` says. Raises RecordDamaged where it is missing, torn, or something else."""

@@ -22,6 +22,7 @@ STREAM_FILE = "stream.jsonl"
 PACKED_FILE = "stream.jsonl.zst"
 INDEX_FILE = "stream.index.json"
 STDERR_FILE = "stderr.txt"
+OVERLAY_FOLDER = "agent"
 SESSION_FOLDER = "session"
 SESSION_FILE = "session.jsonl"
 

@@ -13,7 +13,7 @@ from atomic.errors import PlaceError, RecordDamaged, RecordError, RunNotFound
 from atomic.record.compress import LEVEL
 from atomic.record.elsewhere import Elsewhere
 from atomic.record.facts import RunRecord
-from atomic.record.files import FOLDER_MODE, encode, make_folder, place_error, read_object, write_file
+from atomic.record.files import FOLDER_MODE, encode, make_folder, place_error, read_object, write_file, write_new
 from atomic.record.folders import RunFolder, decode_run
 from atomic.record.keys import Claim, KeyRing
 from atomic.record.layout import PROMPT_FILE, RUN_FILE, is_run_id, new_run_id, run_path
@@ -63,7 +63,7 @@ class RunStore:
                     if not _make_exclusively(folder.path):
                         self.live.leave(run_id)
                         continue
-                    write_file(folder.path / PROMPT_FILE, prompt)
+                    write_new(folder.path / PROMPT_FILE, prompt)
                     if key is not None:
                         self.keys.bind(key, run_id)
                     folder.write(RunRecord(run_id=run_id, key=key, owner=owner, created_at=now, **fields))

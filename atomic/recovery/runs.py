@@ -15,6 +15,7 @@ from atomic.record.layout import DAMAGED_FILE, RUN_FILE, attempt_name
 from atomic.record.totals import total_usage
 from atomic.recovery.agents import end_processes, follow
 from atomic.recovery.facts import Adopt, Ended, RecoveredRun
+from atomic.session.overlay import take_away
 from atomic.verdict import read_verdict
 from atomic.verdict.facts import Status, StopReason, Verdict
 
@@ -71,6 +72,7 @@ async def _close_attempt(
     if adopt == "follow" and folder.stream.exists():
         stopped = await follow(record, folder.stream)
     ended = await end_processes(record, steady)
+    take_away(folder.overlay)
     ended_at = time.time() if ended.agents else _changed(folder.stream, folder.path)
     stream = await asyncio.to_thread(folder.finish)
     if stream is None:

@@ -21,8 +21,6 @@ from atomic.record.owner import host_name
 from atomic.session.facts import AttemptSpec
 from atomic.session.overlay import lay_over
 
-_OVERLAY = "agent"  # the folder of an attempt that holds the agent's settings while it runs
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -92,7 +90,7 @@ def opened(folder: AttemptFolder) -> Iterator[Streams]:
 
 def overlay_of(spec: AttemptSpec) -> Path:
     """Where the attempt's own agent folder is while it runs, if it has one."""
-    return spec.folder.path / _OVERLAY
+    return spec.folder.overlay
 
 
 def _opened(path: Path, flags: int, files: ExitStack) -> int:
