@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ def demo(
     from flows.cli.running import carry_out
     from flows.cli.summary import table
 
-    mode = "direct" if direct else "ephemeral"
+    mode: Literal["direct", "ephemeral"] = "direct" if direct else "ephemeral"
     command = f"atomic-flows run --{mode} --agent scripted {' '.join(f'-m {model}' for model in MODELS)}"
     say(paint("A scripted agent plays three models: no key is used, no model is asked.", BOLD))
     say(paint(f"This is: {command} '{PROMPT}'", DIM))

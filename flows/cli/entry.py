@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import time
 from pathlib import Path
@@ -46,7 +47,7 @@ def _unexpected(error: Exception) -> int:
         say(f"{paint('error:', RED)} {printable(where)}{(error.strerror or str(error)).lower()}")
         return EXIT_FAILED
     log = write_crash(error)
-    said = one_line(f"{type(error).__name__}: {error}", 300)
+    said = one_line(Masker.of(os.environ)(f"{type(error).__name__}: {error}"), 300)
     say(f"{paint('error:', RED)} unexpected {said}")
     if log is not None:
         say(f"{paint('hint:', DIM)}  this is a fault of atomic-flows; please report it, with {printable(str(log))}")
@@ -55,7 +56,6 @@ def _unexpected(error: Exception) -> int:
 
 def write_crash(error: Exception) -> Path | None:
     """Keep the traceback, secrets masked, in ``crash/`` of the home; its path, or None where nothing can be written."""
-    import os
     import tempfile
     import traceback
 

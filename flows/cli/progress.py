@@ -6,7 +6,9 @@ import time
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Self
 
-from atomic.runner import AttemptEnded, AttemptProgress, AttemptStarted, RunEvent, RunStarted
+from atomic.record import RunStore
+from atomic.runner import AttemptEnded, AttemptProgress, AttemptStarted, RunEvent, RunResult, RunStarted
+from atomic.runner.results import result_of
 from atomic.session import Progress
 from flows.cli.output import BOLD, CYAN, DIM, GREEN, RED, YELLOW, coloured, paint, say
 from flows.cli.sentences import Piece, at_work, sentence
@@ -123,3 +125,10 @@ def _text(pieces: list[Piece]) -> Text:
 def progress_for(stream: IO[str]) -> PlainProgress:
     """What suits this stderr: a line that moves wants a terminal, and nobody who asked for no colours."""
     return LiveProgress() if coloured(stream) else PlainProgress()
+
+
+def recorded(store: RunStore, progress: PlainProgress) -> RunResult | None:
+    """What the record says of a run that something ended from outside; None where it had not begun."""
+    if progress.run is None:
+        return None
+    return result_of(store.open(progress.run.run_id).read(), (), progress.run.record)

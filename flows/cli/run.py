@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -24,7 +24,7 @@ class Asked:
     config: Path | None = None
     as_json: bool = False
     slash: bool = False
-    mode: str | None = None  # of [prefect]
+    mode: Literal["auto", "local", "ephemeral", "direct"] | None = None  # of [prefect]
     max_cost: float | None = None
     max_tokens: int | None = None
     idle: float | None = None

@@ -10,20 +10,22 @@ from atomic.policy import FallbackPolicy
 from atomic.record import RunStore
 from atomic.recovery import recover
 from atomic.runner import RunRequest, RunResult, choose_policy, execute, open_store, prepare
-from atomic.runner.results import result_of
 from atomic.settings import Settings, load_settings
-from flows.cli.output import DIM, YELLOW, paint, say, write, write_json
-from flows.cli.progress import PlainProgress, progress_for
+from flows.cli.output import DIM, paint, say, write, write_json
+from flows.cli.progress import progress_for, recorded
 from flows.cli.run import Asked
 from flows.cli.signals import Stopped, until_stopped
-from flows.cli.summary import exit_code, tell
+from flows.cli.summary import exit_code, tell, tell_recovered
 
 # What an agent reads of a project only when it trusts it.
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".atomic", ".pi")
 
 
 def carry_out(asked: Asked) -> tuple[RunResult | None, int]:
-    """The whole command: what the run came to (None where it never began), and the exit code. Raises AtomicError for what is wrong before anything is spent."""
+    """The whole command: what the run came to (None where it never began), and the exit code.
+
+    Raises AtomicError for what is wrong before anything is spent.
+    """
     settings = load_settings(asked.cwd, asked.config)
     request = prepare(
         asked.prompt,
@@ -37,12 +39,15 @@ def carry_out(asked: Asked) -> tuple[RunResult | None, int]:
         settings=settings,
     )
     store = open_store(settings)
-    found = asyncio.run(recover(store, adopt=settings.adopt)).sentence()
-    if found:
-        say(paint(found, YELLOW))
+    mode = asked.mode or settings.prefect.mode
     _hints(request)
-    with progress_for(sys.stderr) as progress:
-        result, code = _direct(request, store, progress)
+    if mode == "direct":
+        result, code = _direct(settings, request, store)
+    else:
+        # Prefect takes two seconds to import, and its settings are decided before.
+        from flows.cli.through_prefect import through_prefect
+
+        result, code = through_prefect(settings, request, store, agent=asked.agent, mode=mode, slash=asked.slash)
     if result is not None:
         _show(asked, result)
     return result, code
@@ -64,21 +69,16 @@ def _hints(request: RunRequest) -> None:
         say(paint(f"{', '.join(there)} may be skipped by the agent: [agent] approve = true trusts this folder", DIM))
 
 
-def _direct(request: RunRequest, store: RunStore, progress: PlainProgress) -> tuple[RunResult | None, int]:
+def _direct(settings: Settings, request: RunRequest, store: RunStore) -> tuple[RunResult | None, int]:
     """The run without Prefect; None where a signal came before it had a record."""
-    work = execute(request, store=store, on_event=progress)
-    try:
-        result = asyncio.run(until_stopped(work, signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
-    except Stopped as stopped:
-        return _recorded(store, progress), stopped.code
+    tell_recovered(asyncio.run(recover(store, adopt=settings.adopt)))
+    with progress_for(sys.stderr) as progress:
+        work = execute(request, store=store, on_event=progress)
+        try:
+            result = asyncio.run(until_stopped(work, signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+        except Stopped as stopped:
+            return recorded(store, progress), stopped.code
     return result, exit_code(result)
-
-
-def _recorded(store: RunStore, progress: PlainProgress) -> RunResult | None:
-    """What the record says of a run that something ended from outside."""
-    if progress.run is None:
-        return None
-    return result_of(store.open(progress.run.run_id).read(), (), progress.run.record)
 
 
 def _show(asked: Asked, result: RunResult) -> None:

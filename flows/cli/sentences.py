@@ -48,7 +48,7 @@ def at_work(progress: Progress, since: float = 0.0) -> list[Piece]:
     figures = [duration(progress.seconds + since)]
     if progress.usage.tokens:
         figures.append(f"{count(progress.usage.tokens)} tokens")
-    if progress.usage.cost_usd is not None:
+    if progress.usage.cost_usd:
         figures.append(money(progress.usage.cost_usd))
     for number, word in ((progress.retries, "retry"), (progress.compactions, "compaction")):
         if number:

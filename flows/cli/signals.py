@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
+from types import FrameType
 from typing import Any, TypeVar
 
 from atomic.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
@@ -27,27 +28,35 @@ class Stopped(Exception):  # noqa: N818 - no error: it went as it was asked to
 
 
 async def until_stopped(work: Coroutine[Any, Any, T], *, signals: tuple[signal.Signals, ...]) -> T:
-    """What the work returns. The first of `signals` cancels it; when it has cleaned up, Stopped is raised. Signals
-    that this process was started to ignore (nohup, a background job) stay ignored."""
+    """What the work returns. The first of `signals` cancels it; when it has cleaned up, Stopped is raised.
+
+    From then on they are absorbed for as long as the process lives: an impatient second Ctrl-C must not tear the end
+    of a clean-up. Signals that the process was started to ignore (nohup, a background job) stay ignored.
+    """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
-    caught: list[signal.Signals] = []
+    caught: list[int] = []
 
-    def stop(sign: signal.Signals) -> None:
+    def stop() -> None:
+        say(paint("stopping the agent and its tools; the record is kept", YELLOW))
+        task.cancel()
+
+    # Not the loop's own handlers: those are gone with the loop, a moment before the process is.
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         if not caught:
-            say(paint("stopping the agent and its tools; the record is kept", YELLOW))
-            task.cancel()
-        caught.append(sign)
+            loop.call_soon_threadsafe(stop)
+        caught.append(number)
 
-    watched = [sign for sign in signals if signal.getsignal(sign) is not signal.SIG_IGN]
+    before = {sign: signal.getsignal(sign) for sign in signals}
+    watched = [sign for sign in signals if before[sign] is not signal.SIG_IGN]
     for sign in watched:
-        loop.add_signal_handler(sign, stop, sign)
+        signal.signal(sign, on_signal)
     try:
         return await task
     except asyncio.CancelledError:
         if caught:
-            raise Stopped(EXIT_CODES[caught[0]]) from None
+            raise Stopped(EXIT_CODES[signal.Signals(caught[0])]) from None
         raise
     finally:
         for sign in watched:
-            loop.remove_signal_handler(sign)
+            signal.signal(sign, signal.SIG_IGN if caught else before[sign])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atomic.errors import EXIT_ANSWERED, EXIT_BUDGET, EXIT_FAILED, EXIT_USAGE
 from atomic.failures import FailureKind
+from atomic.recovery import Recovered
 from atomic.runner import RunResult
 from atomic.text import one_line, printable
 from flows.cli.figures import count, duration, money
@@ -44,6 +45,12 @@ def tell(result: RunResult, *, page: str | None = None) -> None:
     say(f"  {paint('look', DIM)}    atomic-flows explain {result.run_id} · atomic-flows record cat {result.run_id}")
     if page is not None:
         say(f"  {paint('page', DIM)}    {printable(page)}")
+
+
+def tell_recovered(found: Recovered) -> None:
+    """What a kill had left, and what became of it; nothing where there was nothing."""
+    if sentence := found.sentence():
+        say(paint(printable(sentence), YELLOW))
 
 
 def table(result: RunResult) -> list[str]:

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import CommandLine
+
+STREAMS = Path(__file__).parents[1] / "recordings"
+EXPLAINED = (
+    *("status", "kind", "message", "answer", "answered_by", "evidence", "usage", "records", "noise", "settled"),
+    *("unresolved_overflow", "exit_code", "warnings"),
+)
+
+
+@pytest.fixture
+def ran(cli: CommandLine) -> CommandLine:
+    done = cli.scripted("-m", "scripted/overflow", "-m", "other/hostile-error", "-m", "third/ok", "x")
+    assert done.code == 0, done.err
+    return cli
+
+
+def test_explain_json_has_just_these_names(ran: CommandLine) -> None:
+    said = json.loads(ran("explain", "latest/1", "--json").out)
+    assert tuple(said) == EXPLAINED
+    assert (said["status"], said["kind"], said["unresolved_overflow"]) == ("failed", "overflow", True)
+    assert tuple(said["evidence"][0]) == ("event", "line", "offset", "text")
+    assert json.loads(ran("explain", "latest", "--json").out)["answered_by"] == "third/ok"
+
+
+def test_explain_names_the_events_that_decided(ran: CommandLine) -> None:
+    done = ran("explain", "latest/1")
+    assert done.code == 0
+    assert "failed: overflow" in done.out
+    assert "compaction_end" in done.out
+    assert "byte" in done.out
+    hostile = ran("explain", "latest/2").out
+    assert "\x1b" not in hostile
+    assert "<script>" in hostile
+
+
+def test_explain_reads_a_stream_of_anybody(cli: CommandLine) -> None:
+    stream = next(path for path in sorted(STREAMS.rglob("*.jsonl")) if path.stat().st_size)
+    said = json.loads(cli("explain", str(stream), "--exit-code", "1", "--json").out)
+    assert said["exit_code"] == 1
+    stderr = cli.project / "stderr.txt"
+    stderr.write_text("No API key found for anthropic.\n")
+    empty = cli.project / "empty.jsonl"
+    empty.write_text("")
+    said = json.loads(cli("explain", str(empty), "--exit-code", "1", "--stderr", str(stderr), "--json").out)
+    assert said["kind"] == "auth"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("explain", "nowhere.jsonl"),
+        ("explain", "latest/9"),
+        ("explain", "latest/x"),
+        ("record", "cat", "2099"),
+        ("explain", "latest", "--config", "missing.toml"),
+    ],
+)
+def test_what_is_not_there_is_a_usage_error(ran: CommandLine, args: tuple[str, ...]) -> None:
+    done = ran(*args)
+    assert (done.code, done.out) == (2, "")
+    assert "error:" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_record_cat_gives_every_byte(ran: CommandLine) -> None:
+    assert ran("record", "cat", "latest/3").raw.endswith(b"\n")
+    parts = b"".join(ran("record", "cat", f"latest/{n}").raw for n in (1, 2, 3))
+    whole = ran("record", "cat", "latest").raw
+    assert whole == parts
+    assert [json.loads(line)["type"] for line in whole.splitlines()].count("session") == 3
+
+
+def test_record_cat_picks_events(ran: CommandLine) -> None:
+    done = ran("record", "cat", "latest/3", "--events", "agent_start,agent_end", "-e", "session")
+    assert [json.loads(line)["type"] for line in done.out.splitlines()] == ["session", "agent_start", "agent_end"]
+    done = ran("record", "cat", "latest/3", "--events", "agent_ende")
+    assert (done.code, done.out) == (0, "")
+    assert "agent_end (1)" in done.err
+
+
+def test_policy_show_and_check(cli: CommandLine) -> None:
+    (cli.project / "atomic-flows.toml").write_text(
+        '[policy.default]\nmodels = ["a/b", "c/d"]\n[policy.night]\nextends = "default"\non = { overflow = "stop" }\n'
+    )
+    shown = cli("policy", "show", "night").out
+    assert shown.startswith("night: a/b → c/d")
+    data = json.loads(cli("policy", "show", "night", "--json").out)
+    assert data["models"] == ["a/b", "c/d"]
+    assert next(row for row in data["kinds"] if row["kind"] == "overflow")["action"] == "stop"
+    done = cli("policy", "check")
+    assert done.code == 0
+    assert "ok default" in done.err
+    done = cli("policy", "show", "nigth")
+    assert done.code == 2
+    assert "night" in done.err
