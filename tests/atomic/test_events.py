@@ -74,7 +74,7 @@ def test_absent_and_null_are_the_same_to_readers_and_kept_apart_on_the_way_back(
     for data in (absent, null):
         event = parse_event(data)
         assert isinstance(event, CompactionEnd)
-        assert event.result is event.error_message is event.unresolved_overflow is None
+        assert (event.result, event.error_message, event.unresolved_overflow) == (None, None, None)
         assert event.to_wire() == data
 
 

@@ -51,8 +51,8 @@ ODD_LINES = [
 streams = st.lists(st.one_of(st.sampled_from(ODD_LINES), st.binary(max_size=30)), max_size=25).map(b"".join)
 
 
-def read(chunks: list[bytes], **options: bool) -> tuple[list[Record], StreamStats]:
-    framer = Framer(**options)
+def read(chunks: list[bytes], *, keep_all: bool = False) -> tuple[list[Record], StreamStats]:
+    framer = Framer(keep_all=keep_all)
     records = [record for chunk in chunks for record in framer.feed(chunk)]
     return records + framer.close(), framer.stats
 
