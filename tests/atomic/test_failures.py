@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atomic.failures import MEANINGS, FailureKind, classify, is_wrapper, read_retry_at
@@ -409,6 +409,7 @@ def test_wrappers_name_no_cause() -> None:
     assert not is_wrapper("429 Rate limit reached")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300) | st.sampled_from([text for texts in WORDINGS.values() for text in texts]))
 def test_classifying_never_fails(text: str) -> None:
     assert classify(text) in FailureKind
@@ -416,6 +417,7 @@ def test_classifying_never_fails(text: str) -> None:
     read_retry_at(text, 1.8e9)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["model ", "exceed ", "a_", "{", '{"message":', '"', "[(4", "try again in 1m", "reset ", "1 s "])
 )

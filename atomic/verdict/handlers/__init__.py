@@ -48,7 +48,7 @@ _LIFE: dict[str, Handler] = {
     "model_fallback_start": recovery.fallback_start,
     "model_fallback_end": recovery.fallback_end,
 }
-_HANDLERS = MappingProxyType(_PREAMBLE | _LIFE)
+HANDLERS = MappingProxyType(_PREAMBLE | _LIFE)
 
 # So many unknown types tell all there is to tell; a stream of nothing else must not fill the memory.
 _MOST_UNKNOWN = 100
@@ -57,7 +57,7 @@ _LONGEST_TYPE = 200
 
 def take(seen: Seen, record: Record, at: float) -> None:
     """Take the record in. `at` is when it was read, by the caller's clock."""
-    handler = _HANDLERS.get(record.type)
+    handler = HANDLERS.get(record.type)
     if handler is None:
         if seen.first_unknown is None:
             seen.first_unknown = sign(record, record.type)
