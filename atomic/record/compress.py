@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import threading
 from collections.abc import Iterator
@@ -74,15 +75,15 @@ def _compress(raw: Path, packed: Path, *, level: int, durable: bool) -> StreamFi
         with raw.open("rb", buffering=0) as source:
             target = create_file(unfinished)
             try:
-                for block in _blocks(source.fileno()):
+                for block, lines in _blocks(source):
                     digest.update(block)
                     frame = compressor.compress(block)
                     write_all(target, frame)
                     frames.append(Frame(size, written, newlines, at_line))
                     size += len(block)
                     written += len(frame)
-                    newlines += block.count(b"\n")
-                    at_line = block.endswith(b"\n")
+                    newlines += lines
+                    at_line = block[-1:].tobytes() == b"\n"
                 if durable:
                     os.fsync(target)
             finally:
@@ -109,20 +110,24 @@ def _compare(copy: Path, original: tuple[int, str], raw: Path) -> None:
         )
 
 
-def _blocks(descriptor: int) -> Iterator[bytes]:
-    """The stream in blocks of about FRAME_BYTES that end with a line where one ends in them; one empty block for an
-    empty stream. Holds a block and a read's bytes, whatever the stream's size."""
-    held = bytearray()
+def _blocks(source: io.FileIO) -> Iterator[tuple[memoryview, int]]:
+    """The stream in blocks of about FRAME_BYTES, each with the number of its LFs. A block ends with a line where one
+    ends in it, and is good until the next is asked for. An empty stream is one empty block."""
+    room = min(os.fstat(source.fileno()).st_size + 1, FRAME_BYTES + _READ_BYTES)
+    buffer = bytearray(room)
+    filled = 0
     empty = True
-    while chunk := os.read(descriptor, _READ_BYTES):
-        empty = False
-        held += chunk
-        if len(held) >= FRAME_BYTES:
-            cut = held.rfind(b"\n") + 1 or len(held)
-            yield bytes(held[:cut])
-            del held[:cut]
-    if held or empty:
-        yield bytes(held)
+    with memoryview(buffer) as view:
+        while count := source.readinto(view[filled : filled + _READ_BYTES]):
+            filled += count
+            if filled >= FRAME_BYTES or filled == room:
+                cut = buffer.rfind(b"\n", 0, filled) + 1 or filled
+                yield view[:cut], buffer.count(b"\n", 0, cut)
+                empty = False
+                view[: filled - cut] = view[cut:filled]
+                filled -= cut
+        if filled or empty:
+            yield view[:filled], buffer.count(b"\n", 0, filled)
 
 
 def _write_index(path: Path, frames: list[Frame], *, size: int, packed_size: int, sha256: str) -> None:

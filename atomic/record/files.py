@@ -82,6 +82,12 @@ def temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a killed writer left under a temporary name. Nobody may be writing there."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that nobody looks for yet. Raises PlaceError or RecordError; then it may be there in part."""
     try:

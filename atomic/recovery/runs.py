@@ -11,6 +11,7 @@ from atomic.errors import RecordDamaged
 from atomic.failures import FailureKind
 from atomic.processes import Steady, boot_id
 from atomic.record import AttemptFolder, AttemptRecord, AttemptSummary, RunFolder, RunRecord
+from atomic.record.files import remove_unfinished
 from atomic.record.layout import DAMAGED_FILE, RUN_FILE, attempt_name
 from atomic.record.totals import total_usage
 from atomic.recovery.agents import end_processes, follow
@@ -28,6 +29,8 @@ async def close_run(folder: RunFolder, *, adopt: Adopt, steady: Steady) -> Recov
     if not folder.path.is_dir():
         return None
     attempts = folder.attempts()
+    for path in (folder.path, *(attempt.path for attempt in attempts)):
+        remove_unfinished(path)
     if not attempts and not (folder.path / RUN_FILE).exists():
         shutil.rmtree(folder.path)
         return None

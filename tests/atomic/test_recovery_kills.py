@@ -93,6 +93,15 @@ async def test_damaged_files_do_not_hide_an_answer(scene: Scene, name: str, cont
         assert (killed.folder.path / "run.json.damaged").read_bytes() == content
 
 
+async def test_half_written_files_of_the_killed_go_away(scene: Scene) -> None:
+    killed = scene.killed("answer")
+    half = [killed.folder.path / ".run.json.1-2.tmp", killed.folder.path / "attempt-1" / ".stream.jsonl.zst.1-2.tmp"]
+    for path in half:
+        path.write_bytes(b"half")
+    await recover(scene.store)
+    assert not any(path.exists() for path in half)
+
+
 async def test_a_run_that_had_ended_is_only_put_away(scene: Scene) -> None:
     killed = scene.killed("answer")
     await recover(scene.store)
