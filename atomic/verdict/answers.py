@@ -39,12 +39,8 @@ def full_answer(seen: Seen) -> Answer | None:
 
 
 def tool_answer(seen: Seen, last: Said) -> Answer | None:
-    """The answer of a message whose tools ended the work: the results' texts, else what the message itself said.
-
-    None when a result is missing, or when there is no text at all.
-    """
-    if not last.tool_calls or any(call not in seen.results for call in last.tool_calls):
-        return None
-    results = [text for call in dict.fromkeys(last.tool_calls) if (text := seen.results[call]).strip()]
+    """The answer of a message whose tools ended the work: the results' texts, else what the message itself said; None
+    when there is no text at all."""
+    results = [text for call in dict.fromkeys(last.tool_calls) if (text := seen.results.get(call, "")).strip()]
     text = "\n".join(results) or last.text
     return answer_of(seen, last, text) if text.strip() else None

@@ -45,9 +45,8 @@ def decide(seen: Seen, ending: Ending) -> Decision:
         # An answer that is whole is never bought twice, even if the last words of the stream are missing.
         if ending.finished or own.kind is None:
             return own
-        return Decision(
-            FailureKind.INTERRUPTED, "the run's own process died and the session did not end", _latest(seen)
-        )
+        message = "the run's own process died, and the session did not come to its end"
+        return Decision(FailureKind.INTERRUPTED, message, _latest(seen))
     if ending.finished and (own.kind is None or own.complete):
         return own
     kind, message = _STOPPED[stopped]
@@ -154,13 +153,14 @@ def _tools_last(seen: Seen, ending: Ending, last: Said) -> Decision:
     if seen.settled_aborted:
         return Decision(FailureKind.ABORTED, "the agent aborted its tools", (last.at,))
     well = ending.finished and (ending.stopped is StopReason.SETTLED or ending.exit_code in {0, None})
-    answer = tool_answer(seen, last) if well else None
-    if answer is not None:
+    if well and last.tool_calls and all(call in seen.results for call in last.tool_calls):
+        answer = tool_answer(seen, last)
+        if answer is None:
+            return Decision(FailureKind.EMPTY, "the tool that ended the work gave no text", (last.at,))
         return Decision(None, signs=(last.at,), answer=answer)
     running = ", ".join(tool.name for tool in seen.open_tools.values())
-    return _crashed(
-        ending, f"it ended while a tool ran: {running}" if running else "it ended after a tool ran", last.at
-    )
+    what = f"it ended while a tool ran: {running}" if running else "it ended after a tool ran"
+    return _crashed(ending, what, last.at)
 
 
 def _odd_stop(seen: Seen, ending: Ending, last: Said) -> Decision:

@@ -146,6 +146,8 @@ def test_a_tool_that_ends_the_work_gives_its_result_as_the_answer() -> None:
     assert (found.answer, found.answered_by, found.tool_calls) == ("one\ntwo", "p/m", 2)
     assert verdict(HEADER, work, SETTLED, exit_code=1).kind is FailureKind.CRASHED
     assert verdict(HEADER, work[:-1]).kind is FailureKind.CRASHED
+    silent = run(user(), said("", "toolUse", tools=("a",)), tool("a", ""))
+    assert verdict(HEADER, silent, SETTLED).kind is FailureKind.EMPTY
     short = run(user(), said("", "toolUse", tools=("a", "b")), tool("a"))
     assert verdict(HEADER, short, SETTLED).kind is FailureKind.CRASHED
 

@@ -78,7 +78,9 @@ def message_end(seen: Seen, record: Record, _at: float) -> None:
             seen.prompted, seen.settled = True, False
             seen.overflow_answer = seen.final_error = seen.retry = seen.retry_cancelled = None
         case "toolResult":
-            seen.results[fields.text(message.get("toolCallId"))] = fields.block_text(message.get("content"))
+            call = fields.text(message.get("toolCallId"))
+            seen.open_tools.pop(call, None)
+            seen.results[call] = fields.block_text(message.get("content"))
             if message.get("usage") is not None:
                 seen.spent.add(message["usage"])
         case _:
