@@ -50,8 +50,9 @@ def tool_end(call: str = "1") -> dict[str, Any]:
 
 
 def say(*records: dict[str, Any]) -> str:
-    """Shell text that prints the records."""
-    return "\n".join(f"printf '%s\\n' {shlex.quote(json.dumps(record))}" for record in records) + "\n"
+    """Shell text that prints the records, as the agent writes them: without blanks between the members."""
+    lines = [json.dumps(record, separators=(",", ":")) for record in records]
+    return "".join(f"printf '%s\\n' {shlex.quote(line)}\n" for line in lines)
 
 
 def answer(text: str = "done") -> str:

@@ -63,7 +63,10 @@ class Child:
         return self.exited.done()
 
     def reap(self) -> None:
-        """Let go of an ended child's number. Only after ``exited`` is done."""
+        """Let go of its number: now, or when it has ended."""
+        if not self.exited.done():
+            self.exited.add_done_callback(lambda _: self._popen.wait())
+            return
         self._release()
         self._popen.wait()
 

@@ -86,10 +86,8 @@ async def _end(
     descendants = live.descendants()
     if spec.agent.leftover == "kill" or stopped not in (None, StopReason.SETTLED):
         swept = await sweep(live.kin, steady, may_stay=spec.agent.may_stay)
-    exit_code = None
-    if child.exited.done():
-        exit_code = child.exited.result()
-        child.reap()
+    exit_code = child.exited.result() if child.exited.done() else None
+    child.reap()
     await live.read_to_end(steady)
     verdict = live.fold.finish(
         live.framer.stats,
