@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import os
 import shlex
 import shutil
@@ -13,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from atomic.agent_package import find_package
 from atomic.errors import AgentNotFound, UsageError
 from atomic.models import ModelRef
 from atomic.processes import MARKER
@@ -20,12 +19,12 @@ from atomic.text import MASK, Masker
 
 DEFAULT_COMMANDS = ("atomic", "pi")  # looked for on PATH in this order
 SCRIPTED = "scripted"  # `--agent scripted`: the scripted agent of this package, for demos and tests
+_SCRIPTED_MODULE = ("-m", "atomic.scripted")
 
 # Variables of this toolkit and of Prefect that no agent should see: an agent that runs either itself would take them
 # for its own.
 _OWN_VARIABLES = ("ATOMIC_FLOWS_", "PREFECT_")
 _KEY_FLAG = "--api-key"
-_PACKAGE_DEPTH = 4  # folders above a script in which its package.json is looked for: dist/bundle/cli.js has two
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Agent:
         """An agent from one line as a shell reads it: ``"node cli.js"``, or ``"scripted"``. Names of files that are
         there become whole paths, since the agent works in another folder. Raises UsageError."""
         if text.strip() == SCRIPTED:
-            return cls(command=(sys.executable, "-m", "atomic.scripted"))
+            return cls(command=(sys.executable, *_SCRIPTED_MODULE))
         try:
             parts = shlex.split(text)
         except ValueError as error:
@@ -84,8 +83,13 @@ class Agent:
     @property
     def version(self) -> str | None:
         """What the ``package.json`` of the agent's script says; None where there is none. Starts no process."""
-        scripts = [part for part in self.command if not part.startswith("-")]
-        return next(filter(None, map(_package_version, reversed(scripts))), None)
+        package = find_package(self.command)
+        return None if package is None else package.version
+
+    @property
+    def scripted(self) -> bool:
+        """Whether this is the scripted agent of this package, which asks no provider whatever a model is called."""
+        return self.command[1:3] == _SCRIPTED_MODULE
 
 
 def masked(argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
@@ -126,21 +130,3 @@ def _not_found(command: tuple[str, ...]) -> AgentNotFound:
         hint="check [agent] command in the settings, or --agent; --agent scripted needs no installation",
         command=command,
     )
-
-
-@functools.lru_cache(maxsize=16)
-def _package_version(script: str) -> str | None:
-    """The version in the nearest ``package.json`` above a script. Read once: a session costs little more than a
-    process, and an agent that is replaced meanwhile would have to be asked each time."""
-    try:
-        folders = Path(script).resolve(strict=True).parents[:_PACKAGE_DEPTH]
-    except OSError:
-        return None
-    for folder in folders:
-        try:
-            package = json.loads((folder / "package.json").read_bytes())
-        except (OSError, ValueError):
-            continue
-        version = package.get("version") if isinstance(package, dict) else None
-        return version if isinstance(version, str) else None
-    return None

@@ -20,6 +20,7 @@ from atomic.agent import Agent
 from atomic.errors import AtomicError, UsageError
 from atomic.models import ModelRef
 from atomic.policy import FallbackPolicy
+from atomic.providers import key_check
 from atomic.record import AttemptRecord
 from atomic.runner import RunRequest, execute, open_store, prepare
 from atomic.session import AttemptSpec, Progress, run_attempt
@@ -148,6 +149,7 @@ async def attempt(
             store=open_store(settings),
             run_attempt=TaskAttempts(teller),
             flow_run_id=str(flow.flow_run.id) if flow and flow.flow_run else None,
+            key_is_bad=key_check(request.agent),
         )
     return result.verdicts[-1]
 

@@ -12,6 +12,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Cancelled, Completed, Failed
 
 from atomic.errors import AtomicError, NoModelAnswered, RunCancelled
+from atomic.providers import key_check
 from atomic.runner import RunRequest, RunResult, execute, open_store, prepare, raise_unanswered
 from atomic.settings import load_settings
 from atomic.text import one_line
@@ -104,6 +105,7 @@ async def _carry_out(call: Call) -> None:
                         run_attempt=TaskAttempts(teller),
                         on_event=call.hear,
                         flow_run_id=call.flow_run_id,
+                        key_is_bad=key_check(call.request.agent),
                     )
         except asyncio.CancelledError:
             call.cancelled = True

@@ -37,13 +37,8 @@ def agent_folder(env: Mapping[str, str], command: Sequence[str] = ()) -> Path:
 def read_agent_models(folder: Path) -> dict[str, ModelEntry]:
     """The entries of an agent folder's `models.json`, by `provider/id`. Empty when the file is missing or the agent
     itself could not read it: it then goes on with its built-in models, and says so in its own words."""
-    try:
-        text = (folder / "models.json").read_text("utf-8")
-        data = json.loads(_TRAILING_COMMA.sub(_kept, _COMMENT.sub(_kept, text)))
-    except (OSError, ValueError):
-        return {}
     entries: dict[str, ModelEntry] = {}
-    for provider, config in _tables(_table(data).get("providers")):
+    for provider, config in read_agent_providers(folder).items():
         for model, override in _tables(config.get("modelOverrides")):
             entries[f"{provider}/{model}"] = _entry(override, window=None)
         declared = config.get("models")
@@ -51,6 +46,16 @@ def read_agent_models(folder: Path) -> dict[str, ModelEntry]:
             if isinstance(model_config, dict) and isinstance(model_config.get("id"), str):
                 entries[f"{provider}/{model_config['id']}"] = _entry(model_config, window=AGENT_WINDOW)
     return entries
+
+
+def read_agent_providers(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The tables of the providers in an agent folder's `models.json`, as they stand there, by name. Empty as above."""
+    try:
+        text = (folder / "models.json").read_text("utf-8")
+        data = json.loads(_TRAILING_COMMA.sub(_kept, _COMMENT.sub(_kept, text)))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return dict(_tables(_table(data).get("providers")))
 
 
 def _entry(config: Mapping[str, Any], *, window: int | None) -> ModelEntry:

@@ -10,6 +10,7 @@ from typing import Any
 from atomic.agent import Agent
 from atomic.errors import NoModelAnswered, UsageError
 from atomic.models import ModelRef
+from atomic.providers import key_check
 from atomic.record import RunStore
 from atomic.runner.execute import execute
 from atomic.runner.facts import RunResult
@@ -58,7 +59,9 @@ async def run(
         slash=slash,
         settings=settings,
     )
-    result = await execute(request, store=store or open_store(settings), on_event=on_event)
+    result = await execute(
+        request, store=store or open_store(settings), on_event=on_event, key_is_bad=key_check(request.agent)
+    )
     if check:
         raise_unanswered(result)
     return result

@@ -7,18 +7,18 @@ import signal
 import sys
 
 from atomic.policy import FallbackPolicy
+from atomic.project_trust import skipped_files
+from atomic.providers import key_check
 from atomic.record import RunStore
 from atomic.recovery import recover
 from atomic.runner import RunRequest, RunResult, choose_policy, execute, open_store, prepare
 from atomic.settings import Settings, load_settings
+from atomic.text import printable
 from flows.cli.output import DIM, paint, say, write, write_json
 from flows.cli.progress import progress_for, recorded
 from flows.cli.run import Asked
 from flows.cli.signals import Stopped, until_stopped
 from flows.cli.summary import exit_code, tell, tell_recovered
-
-# What an agent reads of a project only when it trusts it.
-PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".atomic", ".pi")
 
 
 def carry_out(asked: Asked) -> tuple[RunResult | None, int]:
@@ -64,16 +64,17 @@ def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
 def _hints(request: RunRequest) -> None:
     if not request.policy.models:
         say(paint("one attempt on the agent's own default model; -m MODEL -m MODEL names some to fall back to", DIM))
-    there = [name for name in PROJECT_FILES if (request.cwd / name).exists()]
-    if there and request.agent.approve is None:
-        say(paint(f"{', '.join(there)} may be skipped by the agent: [agent] approve = true trusts this folder", DIM))
+    skipped = skipped_files(request.agent, request.cwd)
+    if skipped.files and not skipped.decided:
+        names = printable(skipped.names(request.cwd))
+        say(paint(f"the agent skips {names}: [agent] approve = true trusts this folder, false ends this line", DIM))
 
 
 def _direct(settings: Settings, request: RunRequest, store: RunStore) -> tuple[RunResult | None, int]:
     """The run without Prefect; None where a signal came before it had a record."""
     tell_recovered(asyncio.run(recover(store, adopt=settings.adopt)))
     with progress_for(sys.stderr) as progress:
-        work = execute(request, store=store, on_event=progress)
+        work = execute(request, store=store, on_event=progress, key_is_bad=key_check(request.agent))
         try:
             result = asyncio.run(until_stopped(work, signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
         except Stopped as stopped:
