@@ -48,7 +48,10 @@ class RecordSettings(Section):
     """``[record]``: where the files of runs are kept, and how."""
 
     url: str | None = Field(default=None, description="folder or fsspec URL; default: records in the home")
-    spool: Path | None = Field(default=None, description="local folder for live files; default: where the records are, or spool in the home for a URL")
+    spool: Path | None = Field(
+        default=None,
+        description="local folder for live files; default: where the records are, or spool in the home for a URL",
+    )
     fsync: bool = Field(default=True, description="force what ends an attempt to the disk")
     # 3 is zstd's own default: above it streams shrink by a few per cent more and cost several times the CPU.
     level: int = Field(default=3, ge=1, le=19, description="zstd level of finished streams")

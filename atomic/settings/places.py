@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
-from atomic.errors import SettingsError
+from atomic.errors import PlaceError, SettingsError
 
 FILE_NAME = "atomic-flows.toml"
 HOME_VARIABLE = "ATOMIC_FLOWS_HOME"
@@ -48,10 +49,16 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def find_project_file(cwd: Path, home: Path) -> Path | None:
-    """The nearest ``atomic-flows.toml`` in `cwd` or above; never the user's own, which is no project's."""
-    folder = cwd.resolve()
+    """The nearest ``atomic-flows.toml`` in `cwd` or above; never the user's own, which is no project's. Folders that
+    may not be looked into hold none. Raises PlaceError where the working folder is gone."""
+    try:
+        folder = cwd.resolve()
+    except FileNotFoundError:
+        raise PlaceError(
+            "the working folder does not exist any more", hint="cd to one that does", path=str(cwd), reason="missing"
+        ) from None
     for place in (folder, *folder.parents):
-        file = place / FILE_NAME
-        if file.is_file() and place != home:
-            return file
+        with contextlib.suppress(PermissionError):
+            if place != home and (place / FILE_NAME).is_file():
+                return place / FILE_NAME
     return None

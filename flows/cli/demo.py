@@ -27,8 +27,8 @@ def demo(
     say(paint("A scripted agent plays three models: no key is used, no model is asked.", BOLD))
     say(paint(f"This is: {command} '{PROMPT}'", DIM))
     asked = Asked(prompt=PROMPT.encode(), models=MODELS, agent="scripted", name="demo", mode=mode)
-    result, code = carry_out(asked)
-    if result is not None:
-        for line in ("", *table(result)):
+    outcome = carry_out(asked)
+    if outcome.result is not None:
+        for line in ("", *table(outcome.result)):
             say(line)
-    raise typer.Exit(code)
+    raise typer.Exit(outcome.code)

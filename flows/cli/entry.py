@@ -19,9 +19,9 @@ MACHINE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCE
 def main() -> None:
     """Run the command line on ``sys.argv`` and exit with its code."""
     prepare_streams()
-    from flows.cli.app import app
-
     try:
+        from flows.cli.app import app  # here, so that what fails while it is imported is told like the rest
+
         app(sys.argv[1:], prog_name="atomic-flows")
         code = 0
     except AtomicError as error:

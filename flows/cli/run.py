@@ -103,5 +103,4 @@ def run(
         idle=idle,
         total=total,
     )
-    _, code = carry_out(asked)
-    raise typer.Exit(code)
+    raise typer.Exit(carry_out(asked).code)

@@ -18,14 +18,11 @@ from flows.cli.output import DIM, paint, say, write, write_json
 from flows.cli.progress import progress_for, recorded
 from flows.cli.run import Asked
 from flows.cli.signals import Stopped, until_stopped
-from flows.cli.summary import exit_code, tell, tell_recovered
+from flows.cli.summary import Outcome, exit_code, tell, tell_recovered
 
 
-def carry_out(asked: Asked) -> tuple[RunResult | None, int]:
-    """The whole command: what the run came to (None where it never began), and the exit code.
-
-    Raises AtomicError for what is wrong before anything is spent.
-    """
+def carry_out(asked: Asked) -> Outcome:
+    """The whole command. Raises AtomicError for what is wrong before anything is spent."""
     settings = load_settings(asked.cwd, asked.config)
     request = prepare(
         asked.prompt,
@@ -42,15 +39,15 @@ def carry_out(asked: Asked) -> tuple[RunResult | None, int]:
     mode = asked.mode or settings.prefect.mode
     _hints(request)
     if mode == "direct":
-        result, code = _direct(settings, request, store)
+        outcome = _direct(settings, request, store)
     else:
         # Prefect takes two seconds to import, and its settings are decided before.
         from flows.cli.through_prefect import through_prefect
 
-        result, code = through_prefect(settings, request, store, agent=asked.agent, mode=mode, slash=asked.slash)
-    if result is not None:
-        _show(asked, result)
-    return result, code
+        outcome = through_prefect(settings, request, store, agent=asked.agent, mode=mode, slash=asked.slash)
+    if outcome.result is not None:
+        _show(asked, outcome.result, outcome.page)
+    return outcome
 
 
 def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
@@ -62,29 +59,27 @@ def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
 
 
 def _hints(request: RunRequest) -> None:
-    if not request.policy.models:
-        say(paint("one attempt on the agent's own default model; -m MODEL -m MODEL names some to fall back to", DIM))
     skipped = skipped_files(request.agent, request.cwd)
     if skipped.files and not skipped.decided:
         names = printable(skipped.names(request.cwd))
         say(paint(f"the agent skips {names}: [agent] approve = true trusts this folder, false ends this line", DIM))
 
 
-def _direct(settings: Settings, request: RunRequest, store: RunStore) -> tuple[RunResult | None, int]:
-    """The run without Prefect; None where a signal came before it had a record."""
+def _direct(settings: Settings, request: RunRequest, store: RunStore) -> Outcome:
+    """The run without Prefect."""
     tell_recovered(asyncio.run(recover(store, adopt=settings.adopt)))
     with progress_for(sys.stderr) as progress:
         work = execute(request, store=store, on_event=progress, key_is_bad=key_check(request.agent))
         try:
             result = asyncio.run(until_stopped(work, signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
         except Stopped as stopped:
-            return recorded(store, progress), stopped.code
-    return result, exit_code(result)
+            return Outcome(recorded(store, progress), stopped.code)
+    return Outcome(result, exit_code(result))
 
 
-def _show(asked: Asked, result: RunResult) -> None:
+def _show(asked: Asked, result: RunResult, page: str | None) -> None:
     if asked.as_json:
         write_json(result.to_json())
     elif result.answer is not None and result.answered:
         write(result.answer if result.answer.endswith("\n") else f"{result.answer}\n")
-    tell(result)
+    tell(result, page)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from atomic.errors import EXIT_ANSWERED, EXIT_BUDGET, EXIT_FAILED, EXIT_USAGE
 from atomic.failures import FailureKind
 from atomic.recovery import Recovered
@@ -10,6 +12,16 @@ from atomic.text import one_line, printable
 from flows.cli.figures import count, duration, money
 from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, paint, say
 from flows.cli.sentences import OWN_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to (None where it never began), its exit code, and its page in Prefect's UI."""
+
+    result: RunResult | None
+    code: int
+    page: str | None = None
+
 
 # The others are plain failures. An agent that is not set up sent nothing, just as with a wrong option here.
 EXIT_CODES = {FailureKind.BUDGET: EXIT_BUDGET, FailureKind.CONFIGURATION: EXIT_USAGE}
@@ -23,7 +35,7 @@ def exit_code(result: RunResult) -> int:
     return EXIT_CODES.get(result.kind, EXIT_FAILED) if result.kind else EXIT_FAILED
 
 
-def tell(result: RunResult, *, page: str | None = None) -> None:
+def tell(result: RunResult, page: str | None = None) -> None:
     """How it ended, what it took, where the record is and how to look at it. ``page``: of the run in Prefect's UI."""
     if result.answered:
         head = f"{paint('✓ answered', GREEN, BOLD)} by {one_line(result.answered_by or OWN_MODEL)}"
@@ -39,6 +51,8 @@ def tell(result: RunResult, *, page: str | None = None) -> None:
     say(f"{head}  {paint(' · '.join(figures), DIM)}")
     if result.message and not result.answered:
         say(f"  {one_line(result.message, 1000)}")
+        if len({attempt.model for attempt in result.attempts}) == 1:
+            say(paint("  one model was tried; -m MODEL -m MODEL names the ones to fall back to", DIM))
     for warning in result.warnings:
         say(f"  {paint('warning', YELLOW)} {one_line(warning, 500)}")
     say(f"  {paint('record', DIM)}  {printable(result.record)}")

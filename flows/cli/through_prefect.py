@@ -6,21 +6,21 @@ import asyncio
 import os
 import signal
 import sys
+from dataclasses import replace
 from importlib import import_module
-from types import FrameType
 from typing import Literal
 
-from atomic.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, RunCancelled
+from atomic.errors import EXIT_TERMINATED, RunCancelled
 from atomic.record import RunStore
 from atomic.runner import RunRequest, RunResult
 from atomic.settings import Settings
 from flows.cli.output import DIM, paint, say
 from flows.cli.progress import PlainProgress, progress_for, recorded
-from flows.cli.summary import exit_code, tell_recovered
+from flows.cli.signals import Stopped, until_stopped
+from flows.cli.summary import Outcome, exit_code, tell_recovered
 from flows.server import Choice, choose, named_server, server_status
 
 ServerMode = Literal["auto", "local", "ephemeral"]
-Outcome = tuple[RunResult | None, int]
 
 
 def through_prefect(
@@ -32,15 +32,14 @@ def through_prefect(
     mode: ServerMode,
     slash: bool,
 ) -> Outcome:
-    """The run as a flow; None where it was stopped before it had a record. Raises ServerError before anything is
-    spent."""
+    """The run as a flow. Raises ServerError before anything is spent."""
     choice = _server(settings, mode)
     try:
-        signal.signal(signal.SIGHUP, _as_terminate)
         with progress_for(sys.stderr) as progress:
-            return _as_flow(settings, request, store, progress, agent=agent, slash=slash)
+            outcome = _as_flow(settings, request, store, progress, agent=agent, slash=slash)
     finally:
         choice.close()
+    return replace(outcome, page=_page(choice, outcome.result))
 
 
 def _server(settings: Settings, mode: ServerMode) -> Choice:
@@ -56,6 +55,13 @@ def _server(settings: Settings, mode: ServerMode) -> Choice:
     elif choice.kind != "ephemeral":
         say(paint(f"Prefect: {choice.url}, as {choice.profile or 'PREFECT_API_URL'} says", DIM))
     return choice
+
+
+def _page(choice: Choice, result: RunResult | None) -> str | None:
+    """The run's page, where a server of ours shows it: other servers' pages are theirs to name."""
+    if choice.kind != "local" or choice.info is None or result is None or result.flow_run_id is None:
+        return None
+    return f"{choice.info.dashboard}/runs/flow-run/{result.flow_run_id}"
 
 
 def _import_flow() -> None:
@@ -94,16 +100,11 @@ def _as_flow(
             )
 
     try:
-        result = asyncio.run(flow())
-    except KeyboardInterrupt:
-        return recorded(store, progress), EXIT_INTERRUPTED
-    except TerminationSignal:
-        return recorded(store, progress), EXIT_TERMINATED
+        result = asyncio.run(until_stopped(flow(), signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+    except Stopped as stopped:
+        return Outcome(recorded(store, progress), stopped.code)
+    except TerminationSignal:  # Prefect's own handler is in force while the flow begins and ends
+        return Outcome(recorded(store, progress), EXIT_TERMINATED)
     except RunCancelled as error:
-        return error.result, error.exit_code
-    return result, exit_code(result)
-
-
-def _as_terminate(_number: int, _frame: FrameType | None) -> None:
-    """The terminal is gone: as good as an order to end, which the flow knows how to follow."""
-    os.kill(os.getpid(), signal.SIGTERM)
+        return Outcome(error.result, error.exit_code)
+    return Outcome(result, exit_code(result))

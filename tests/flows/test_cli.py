@@ -48,19 +48,18 @@ def test_an_unknown_command_is_a_usage_error(cli: CommandLine) -> None:
 
 def test_a_wrong_settings_file_is_one_message_and_no_traceback(cli: CommandLine) -> None:
     file = cli.project / "atomic-flows.toml"
-    for text, says in (
-        ("[recrod]\n", f"{file}:1: unknown key recrod"),
-        ("[record\n", f"{file}:1:8: not valid TOML"),
-        ("[record]\nlevel = 'x'\n", f"{file}:2: record.level: expected a whole number, found text"),
-        ("[policy.default]\nmodels = ['a']\n", f"{file}:2: 'a' does not name a model"),
-        ("[policy.default]\nmax_atempts = 1\n", f"{file}:2: policy 'default': unknown key 'max_atempts'"),
+    for command, text, says in (
+        (("run", "x"), "[recrod]\n", f"{file}:1: unknown key recrod"),
+        (("status",), "[record\n", f"{file}:1:8: not valid TOML"),
+        (("stop", "--all"), "[record]\nlevel = 'x'\n", f"{file}:2: record.level: expected a whole number, found text"),
+        (("policy", "show"), "[policy.default]\nmodels = ['a']\n", f"{file}:2: 'a' does not name a model"),
+        (("policy", "check"), "[policy.default]\nmax_atempts = 1\n", f"{file}:2: policy 'default': unknown key"),
     ):
         file.write_text(text)
-        for command in (("run", "--direct", "x"), ("status",), ("policy", "check")):
-            done = cli(*command)
-            assert (done.code, done.out) == (2, ""), command
-            assert says in done.err
-            assert "Traceback" not in done.err
+        done = cli(*command)
+        assert (done.code, done.out) == (2, ""), command
+        assert says in done.err
+        assert "Traceback" not in done.err
     assert cli.records() == []
 
 

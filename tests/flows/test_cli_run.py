@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import CommandLine
+from tests.flows.conftest import PROGRAM, CommandLine
 
 KEYS = (
     *("run_id", "name", "status", "kind", "message", "answer", "answered_by", "attempts"),
@@ -123,6 +124,23 @@ def test_a_missing_folder_and_a_missing_agent_are_usage_errors(cli: CommandLine,
     assert (done.code, done.out) == (2, "")
     assert "no agent found" in done.err
     assert "--agent scripted" in done.err
+    assert cli.records() == []
+
+
+def test_a_working_folder_that_is_gone_is_a_usage_error(cli: CommandLine) -> None:
+    script = f'mkdir gone && cd gone && rmdir ../gone && exec "{PROGRAM}" run --direct --agent scripted x'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=cli.environ, cwd=cli.project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "does not exist any more" in done.stderr
+
+
+def test_a_prefect_server_that_is_away_is_said_before_anything_is_spent(cli: CommandLine) -> None:
+    away = {"PREFECT_API_URL": "http://127.0.0.1:9/api"}
+    cli.environ |= away
+    done = cli("run", "--agent", "scripted", "-m", "scripted/ok", "x")
+    assert (done.code, done.out) == (1, "")
+    assert "PREFECT_API_URL" in done.err
+    assert "--direct" in done.err
     assert cli.records() == []
 
 
