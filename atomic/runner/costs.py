@@ -1,4 +1,4 @@
-"""What an attempt cost, and what is left for the next one: pure, but for the first look at the price table."""
+"""What an attempt cost, and what is left for the next one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from atomic.verdict.facts import Verdict
 _LEAST_COST = 1e-9  # USD: below the price of any token
 
 
+def can_be_priced(verdict: Verdict) -> bool:
+    """Whether the stream named no cost of what one model used. Several models in one session (the agent's own
+    fallback) leave it unknown: their usage is not told apart."""
+    return verdict.cost_usd is None and not verdict.inner_fallbacks and verdict.usage.tokens > 0
+
+
 def priced(verdict: Verdict, model: ModelRef | None, catalog: ModelCatalog) -> Verdict:
-    """The verdict with a cost where the stream named none and the catalog knows the price of the model that worked.
-    Several models in one session (the agent's own fallback) leave it unknown: their usage is not told apart."""
-    if verdict.cost_usd is not None or verdict.inner_fallbacks or not verdict.usage.tokens:
-        return verdict
+    """The verdict with its cost, where the catalog knows the price of the model that worked. The first call may take
+    half a second, for the price table."""
     worked = _ref(verdict.answered_by) or model
     cost = None if worked is None else catalog.cost(worked, verdict.usage)
     if cost is None:

@@ -12,7 +12,7 @@ from atomic.models import ModelRef
 from atomic.policy import Attempted, End, Move, Start, Step, cools, decide
 from atomic.policy.endings import name_of
 from atomic.record import AttemptRecord, AttemptSummary, RunFolder, RunRecord, RunStore
-from atomic.runner.costs import left_of, priced
+from atomic.runner.costs import can_be_priced, left_of, priced
 from atomic.runner.facts import (
     AttemptEnded,
     AttemptProgress,
@@ -99,11 +99,11 @@ class LiveRun:
 
     async def _take(self, attempt: AttemptRecord, step: Start) -> None:
         """Make an attempt that was carried out part of the run."""
-        found = attempt.verdict
-        if found is None:
+        verdict = attempt.verdict
+        if verdict is None:
             raise RecordError(f"attempt {attempt.n} came back without a verdict", path=str(self._folder.path))
-        verdict = await asyncio.to_thread(priced, found, step.model, self._request.catalog)
-        if verdict is not found:
+        if can_be_priced(verdict):
+            verdict = await asyncio.to_thread(priced, verdict, step.model, self._request.catalog)
             attempt = attempt.model_copy(update={"verdict": verdict})
             await asyncio.to_thread(self._folder.attempt(attempt.n).write, attempt)
         self._attempts.append(attempt)
@@ -143,7 +143,7 @@ class LiveRun:
         self._record = concluded(self._record, self._attempts, end, ended_at=now, warnings=self._warnings)
         # In a thread: it is forced to the disk, and may be moved to another machine.
         await _to_its_end(asyncio.to_thread(self._folder.finish, self._record))
-        place = await asyncio.to_thread(run_place, self._store, self._folder)
+        place = run_place(self._store, self._folder)
         result = result_of(self._record, verdicts_of(self._attempts), place)
         self._tell(RunEnded(result))
         return result

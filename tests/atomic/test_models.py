@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atomic.errors import ModelRefError
@@ -72,6 +72,7 @@ def test_a_whole_file_given_as_a_name_is_not_repeated_whole() -> None:
 words = st.text("abcxyz019.-_", min_size=1, max_size=8).filter(lambda word: not word.startswith("-"))
 
 
+@settings(deadline=None)
 @given(words, st.lists(words, min_size=1, max_size=3).map("/".join), st.sampled_from([None, *LEVELS]))
 def test_a_reference_reads_back_as_it_was_written(provider: str, name: str, level: str | None) -> None:
     ref = ModelRef(provider, name, level)

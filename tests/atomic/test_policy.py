@@ -273,6 +273,20 @@ class TestSteps:
         step = decide(policy, attempts, dict([cooled]), 0)
         assert isinstance(step, Wait if again else End)
 
+    def test_a_quota_whose_end_was_far_is_not_waited_for_later_either(self) -> None:
+        attempts = [failed(1, A, KIND.QUOTA, at=0, retry_at=1000), failed(2, B, KIND.OVERFLOW, at=500)]
+        assert isinstance(decide(FallbackPolicy(models=[A, B]), attempts, {"credential/a": 1000.0}, 500), End)
+
+    def test_the_order_goes_on_behind_the_current_model(self) -> None:
+        attempts = [failed(1, A, KIND.RATE_LIMIT), failed(2, B, KIND.OVERFLOW)]
+        assert start(decide(ALL, attempts, {}, 0)).model == C
+
+    def test_a_rule_that_moves_on_from_interruptions_does_not_go_round_in_circles(self) -> None:
+        policy = FallbackPolicy(models=[A, B], on={"interrupted": "next"})
+        attempts = [failed(1, A, KIND.INTERRUPTED), failed(2, B, KIND.INTERRUPTED)]
+        assert start(decide(policy, attempts[:1], {}, 0)).model == B
+        assert "no model is left" in end(decide(policy, attempts, {}, 0)).message
+
     def test_a_used_up_account_takes_all_models_of_its_provider_with_it(self) -> None:
         attempts = [failed(1, A, KIND.QUOTA)]
         assert cools(ALL, attempts) == ("credential/a", 3600)
