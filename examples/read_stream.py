@@ -1,5 +1,6 @@
-"""The verdict of a recorded stream: `python examples/read_stream.py STREAM [EXIT_CODE]`, or as it stands on one that the
-scripted agent writes."""
+"""The verdict of a recorded stream: `python examples/read_stream.py STREAM [EXIT_CODE]`.
+
+As it stands, of one that the scripted agent writes."""
 
 from __future__ import annotations
 

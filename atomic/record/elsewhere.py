@@ -23,7 +23,7 @@ class Elsewhere:
 
     def __init__(self, url: str) -> None:
         """Raises PlaceError for a URL that no installed file system can serve."""
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped]  # only here: a local store need not pay for its import
+        from fsspec.core import url_to_fs  # only here: a local store need not pay for its import
 
         try:
             fs, base = url_to_fs(url)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec  # type: ignore[import-untyped]
+import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]
+from fsspec.implementations.memory import MemoryFileSystem
 
 from atomic.errors import PlaceError, RecordError, RunNotFound
 from atomic.record import AttemptRecord, RunFolder, RunRecord, RunStore
