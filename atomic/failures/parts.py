@@ -45,6 +45,8 @@ _STATUS = re.compile(
 # So many words in quotation marks are somebody else's; a name of a model or parameter has fewer.
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|`[^`\n]{1,400}`|(?<!\w)'[^'\n]{1,400}'(?!\w)|“[^”\n]{1,400}”")
 _LEAST_QUOTED_WORDS = 3
+# A model may be called anything: `unknown model rate-limit-7b` is no rate limit.
+_MODEL_NAME = re.compile(r"(\bmodels?:? [\"'`]?)\w{1,80}[-/:.@][\w/:.@-]{1,120}")
 
 
 @dataclass(slots=True)
@@ -62,8 +64,8 @@ class Parts:
 
     @property
     def own_words(self) -> str:
-        """The messages without what they quote."""
-        return _QUOTED.sub(_unquoted, self.words)
+        """The messages without what they quote, and without the names of models."""
+        return _MODEL_NAME.sub(r"\1…", _QUOTED.sub(_unquoted, self.words))
 
 
 def _unquoted(quoted: re.Match[str]) -> str:

@@ -358,6 +358,9 @@ def test_a_real_wording_has_its_kind(kind: FailureKind, text: str) -> None:
             '400: {"message":"Invalid type for messages[0].content","code":"invalid_type","input":"You exceeded your current quota"}',
             FailureKind.INVALID_REQUEST,
         ),
+        # a model may be called anything
+        ('404: {"message":"unknown model rate-limit-7b","code":null}', FailureKind.MODEL_UNAVAILABLE),
+        ("The model `throttle/overload-2` does not exist", FailureKind.MODEL_UNAVAILABLE),
         # an upsell is no empty account
         (
             "429 Rate limit reached for model `x` on requests per minute (RPM): Limit 30, Used 30. Upgrade at https://console.groq.com/settings/billing",
