@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from atomic.processes import ProcessId, marked
 from tests.flows.conftest import PROGRAM, CommandLine
 
 KEYS = (
@@ -223,17 +223,10 @@ def test_what_a_kill_left_is_told_by_the_next_run(cli: CommandLine) -> None:
     assert json.loads((folder / "run.json").read_text())["kind"] == "interrupted"
 
 
-def _carrying(run_id: str) -> list[int]:
-    """Processes that carry the run's marker."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if f"ATOMIC_FLOWS_ATTEMPT={run_id}/".encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
+def _carrying(run_id: str) -> list[ProcessId]:
+    """Processes that carry the mark of the run's first attempt."""
+    marker = f"{run_id}/1"
+    return list(marked([marker])[marker])
 
 
 # From another terminal
