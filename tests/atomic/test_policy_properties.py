@@ -20,7 +20,6 @@ from atomic.policy import (
     Rule,
     Start,
     Wait,
-    cooling_until,
     cools,
     decide,
 )
@@ -232,6 +231,12 @@ def test_an_attempt_is_carried_only_after_tools_and_never_after_a_carried_overfl
             assert not (worked and any(attempt.has_session for attempt in chain))
         if policy.after_tools == "stop":
             assert not any(attempt.verdict.tool_calls for attempt in earlier)
+
+
+def cooling_until(model: ModelRef | None, cooldowns: dict[str, float]) -> float:
+    assert model is not None
+    keys = f"model/{model.name}", f"credential/{model.provider}"
+    return max(cooldowns.get(key, 0.0) for key in keys)
 
 
 def conversation(attempts: list[Attempted]) -> list[Attempted]:
