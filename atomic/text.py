@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import unicodedata
@@ -58,6 +59,7 @@ def slug(text: str, limit: int = SLUG_LENGTH) -> str:
     return found or hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
+@functools.lru_cache(maxsize=1024)  # every session asks for the same names
 def is_secret_name(name: str) -> bool:
     """Whether a variable of this name holds a secret: ``OPENAI_API_KEY``, ``GH_TOKEN``, ``DB_PASSWORD`` …"""
     return SECRET_NAME.search(name) is not None

@@ -30,14 +30,31 @@ class Steady:
         loop = asyncio.get_running_loop()
         until = None if timeout is None else loop.time() + timeout
         while not future.done():
-            left = None if until is None else until - loop.time()
-            if left is not None and left <= 0:
+            if until is not None and until <= loop.time():
                 return False
-            try:
-                await asyncio.wait((future,), timeout=left)
-            except asyncio.CancelledError:
-                self.cancelled = True
+            await self._once(future, until)
         return True
+
+    async def _once(self, future: asyncio.Future[T], until: float | None) -> None:
+        """Until the future is done, the time is over, or a cancel comes. The future itself is not what is awaited: a
+        cancel would reach it."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+
+        def wake(_: object = None) -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        future.add_done_callback(wake)
+        timer = None if until is None else loop.call_at(until, wake)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self.cancelled = True
+        finally:
+            future.remove_done_callback(wake)
+            if timer is not None:
+                timer.cancel()
 
     async def sleep(self, seconds: float) -> None:
         """Let so much time pass."""

@@ -107,8 +107,12 @@ class AttemptFolder:
 
     def write(self, record: AttemptRecord) -> None:
         """Replace ``attempt.json``; one with a verdict lasts through a power cut. Raises PlaceError, RecordError."""
+        path = self.path / ATTEMPT_FILE
         data = encode(record.model_dump(mode="json", by_alias=True))
-        write_file(self.path / ATTEMPT_FILE, data, durable=record.ended and self.store.fsync)
+        if record.pid is None and not record.ended:
+            write_new(path, data)  # the first: there is no process yet that anybody could ask for
+        else:
+            write_file(path, data, durable=record.ended and self.store.fsync)
 
     def finish(self) -> StreamFile | None:
         """Put the stream to rest: compressed, read back, compared, the original removed. None where the agent was

@@ -13,10 +13,11 @@ from atomic.failures import FailureKind
 from atomic.processes import Child, Steady, Swept, sweep
 from atomic.record.facts import AttemptRecord, StreamFile
 from atomic.record.files import place_error
+from atomic.record.layout import SESSION_FILE, SESSION_FOLDER
 from atomic.session.facts import AttemptSpec, Progress
 from atomic.session.live import Live
 from atomic.session.overlay import take_away
-from atomic.session.prepare import Prepared, opened, overlay_of, prepare
+from atomic.session.prepare import Prepared, opened, prepare
 from atomic.verdict.facts import Status, StopReason, Verdict
 
 # Bytes of a stream that is put to rest on the loop itself: quicker than handing it to a thread and hearing of it.
@@ -106,7 +107,8 @@ async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Ste
     """Put the stream to rest and write the final ``attempt.json``."""
 
     def conclude() -> AttemptRecord:
-        take_away(overlay_of(spec))
+        if spec.agent.settings:
+            take_away(spec.folder.overlay)
         said = verdict
         stream: StreamFile | None = None
         try:
@@ -114,12 +116,11 @@ async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Ste
         except AtomicError as error:
             # The stream is still there as it was written: the verdict is worth more than its compression.
             said = verdict.model_copy(update={"warnings": (*verdict.warnings, error.message)})
-        session = spec.folder.session
         record = live.record.concluded(
             said,
             ended_at=time.time(),
             stream=stream,
-            session_file=str(session.relative_to(spec.folder.path)) if session.exists() else None,
+            session_file=f"{SESSION_FOLDER}/{SESSION_FILE}" if spec.folder.session.exists() else None,
         )
         spec.folder.write(record)
         return record
@@ -151,9 +152,11 @@ def _not_started(prepared: Prepared, error: OSError | ValueError) -> Verdict:
 def _ends(path: Path) -> str:
     """The beginning and the end of what the agent wrote to stderr."""
     try:
+        size = path.stat().st_size
+        if size == 0:
+            return ""
         with path.open("rb") as file:
             head = file.read(STDERR_END)
-            size = file.seek(0, 2)
             file.seek(max(size - STDERR_END, len(head)))
             tail = file.read(STDERR_END)
     except OSError:

@@ -37,7 +37,7 @@ class AttemptSpec:
     @property
     def marker(self) -> str:
         """What every process of this attempt carries in its environment."""
-        return f"{self.run_id}/{self.n}"
+        return self.folder.marker
 
 
 @dataclass(frozen=True, slots=True)

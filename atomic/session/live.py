@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from atomic.errors import AtomicError
 from atomic.framing import Follower, Framer, Ticker
+from atomic.framing.follow import TICK
 from atomic.processes import SAMPLE, Child, Found, Kin, ProcessId, Steady, find
 from atomic.record.facts import AttemptRecord
 from atomic.session.facts import AttemptSpec, Phase, Progress
@@ -57,6 +58,7 @@ class Live:
         self._told: tuple[object, ...] = ()
         self._next_look = 0.0
         self._tools = 0
+        self._start: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, child: Child) -> None:
@@ -67,11 +69,14 @@ class Live:
         self.record = self.record.model_copy(update={"pid": child.pid, "process_started": child.id.start_time})
         self._next_look = self._loop.time() + SAMPLE
         child.exited.add_done_callback(self._ended)
-        self._task = self._loop.create_task(self._follow())
-        self._task.add_done_callback(self._follow_ended)
+        # A session that ends before the first tick needs no following: it is read once, at its end.
+        self._start = self._loop.call_later(TICK, self._start_following)
 
     def leave(self) -> None:
         """No longer watch; the stream can still be read to its end."""
+        if self._start is not None:
+            self._start.cancel()
+            self._start = None
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -95,15 +100,19 @@ class Live:
         """The processes that were seen below the agent."""
         return tuple(sorted((each for each in self.kin.seen if each.pid != self.record.pid), key=lambda each: each.pid))
 
+    def _start_following(self) -> None:
+        self._task = self._loop.create_task(self._follow())
+        self._task.add_done_callback(self._follow_ended)
+
     async def _follow(self) -> None:
         ticker = Ticker.current()
         while True:
-            await ticker.wait()
             self._read()
             while self._follower.more:
                 await asyncio.sleep(0)
                 self._read()
             self._look(self._loop.time())
+            await ticker.wait()
 
     def _read(self) -> None:
         now = self._loop.time()

@@ -42,7 +42,7 @@ def prepare(spec: AttemptSpec) -> Prepared:
     folder.create(spec.prompt)
     if spec.carry_from is not None:
         _carry(spec.carry_from, folder.session)
-    overlay = lay_over(spec.agent, overlay_of(spec))
+    overlay = lay_over(spec.agent, folder.overlay)
     argv = spec.agent.argv(model=spec.model, session=folder.session)
     env = {**spec.agent.environment(spec.marker), **overlay}
     record = AttemptRecord(
@@ -86,11 +86,6 @@ def opened(folder: AttemptFolder) -> Iterator[Streams]:
             _opened(folder.stream, output, files),
             _opened(folder.stderr, output, files),
         )
-
-
-def overlay_of(spec: AttemptSpec) -> Path:
-    """Where the attempt's own agent folder is while it runs, if it has one."""
-    return spec.folder.overlay
 
 
 def _opened(path: Path, flags: int, files: ExitStack) -> int:
