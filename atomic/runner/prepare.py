@@ -19,6 +19,7 @@ from atomic.policy.problems import unknown_policy
 from atomic.record import RunStore
 from atomic.runner.facts import RunRequest
 from atomic.runner.prompt import read_prompt
+from atomic.session import check_overlay
 from atomic.settings import Settings, load_settings
 
 PolicyLike = str | Mapping[str, Any] | FallbackPolicy
@@ -52,6 +53,7 @@ def prepare(
         settings = load_settings(folder)
     chosen = choose_policy(policy, models, settings)
     program = _agent(agent, settings).resolve()
+    check_overlay(program)
     own_models = read_agent_models(agent_folder(program.env, program.command))
     catalog = ModelCatalog(agent=own_models, table=settings.models)
     check_budget(chosen, catalog.price_known)
