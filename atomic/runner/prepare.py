@@ -128,7 +128,8 @@ def _folder(cwd: str | Path | None) -> Path:
         reason = "it may not be entered"
     else:
         return folder.resolve()
-    raise PlaceError(f"the agent cannot work in {folder}: {reason}", path=str(folder), reason=reason)
+    hint = "Make the folder, or give another one (--cwd)."
+    raise PlaceError(f"the agent cannot work in {folder}: {reason}", hint=hint, path=str(folder), reason=reason)
 
 
 def _word(what: str, text: str | None) -> str | None:
