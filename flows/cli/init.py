@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from atomic.agent import Agent
     from flows.first_settings import Found
 
 
@@ -22,7 +23,7 @@ def init(
 
     No key is written down, only where one was found. The file's name goes to stdout.
     """
-    from atomic.agent import SCRIPTED, Agent
+    from atomic.agent import SCRIPTED
     from atomic.errors import PlaceError
     from atomic.settings import FILE_NAME, claims_of, find_home, read_file, trust_file
     from flows.cli.output import page, say
@@ -32,7 +33,7 @@ def init(
     file = (home if user else Path.cwd()) / FILE_NAME
     if file.exists() and not force:
         raise PlaceError(f"{file} is there already", hint="--force writes it anew", path=str(file), reason="exists")
-    program = Agent() if agent is None else Agent.parse(agent)
+    program = _program(agent)
     command = () if agent is None else (SCRIPTED,) if program.scripted else program.command
     found = look(program)
     _write(file, render(found, command), force=force)
@@ -41,6 +42,21 @@ def init(
     for line in _told(found):
         say(line)
     page([str(file)])
+
+
+def _program(agent: str | None) -> Agent:
+    """The agent that is named here, else by the settings; a file that cannot be read is about to be written anew."""
+    from dataclasses import replace
+
+    from atomic.agent import Agent
+    from atomic.errors import UsageError
+    from atomic.settings import load_settings
+
+    try:
+        own = load_settings().agent.agent()
+    except UsageError:
+        own = Agent()
+    return own if agent is None else replace(own, command=Agent.parse(agent).command)
 
 
 def _write(file: Path, text: str, *, force: bool) -> None:

@@ -37,9 +37,9 @@ def _judge(models: Iterable[ModelRef], access: Access, answer: Answer) -> list[F
     if answer.reach is Reach.NO_KEY:
         return [fail(ABOUT, f"{name}: {answer.said}", "set it, or log in with the agent: /login")]
     if answer.reach is Reach.UNKNOWN:
-        if access.state == "untold" and (source or access.url):
-            return [ok(ABOUT, f"{name}: {answer.said}")]
-        to_do = "see whether the agent can use it: run it with that model by hand"
+        if access.state == "untold":
+            return [ok(ABOUT, f"{name} is not asked: {answer.said}")]
+        to_do = "see whether the agent can use it (an extension may bring it): run it with that model by hand"
         return [warn(ABOUT, f"{name}: {answer.said}", to_do)]
     key = f", and takes the key of {source}" if source and not access.open_list else ""
     there = f"{name} is there{key}{f' ({answer.said})' if answer.said else ''}"

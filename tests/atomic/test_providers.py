@@ -126,7 +126,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     assert (found.access("openai").state, found.access("openai").why) == ("no_key", "OPENAI_API_KEY is not set")
     assert (found.access("mine").state, found.access("mine").why) == ("no_key", "MINE is not set")
     assert found.access("free").state == "open"
-    assert found.access("nobody").state == "untold"
+    assert found.access("nobody").state == "stranger"
     assert "cloud account" in found.access("amazon-bedrock").why
 
 

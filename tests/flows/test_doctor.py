@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from atomic.agent import Agent
+from atomic.models import ModelRef
 from atomic.project_trust import skipped_files
-from atomic.providers import Access, Answer, Reach
+from atomic.providers import Access, Answer, Credentials, Reach
 from flows.doctor import Asked, Level, examine
 from flows.doctor.locks import judge as judge_lock
 from flows.doctor.machine import First
@@ -241,6 +242,13 @@ def test_a_network_that_is_down_is_said_once() -> None:
     (finding,) = judge_providers([], gone("a", "b"))
     assert "none of a, b can be reached: the network seems to be down" in finding.what
     assert [finding.level for finding in judge_providers([], [*gone("a", "b"), there])] == ["ok", "fail", "fail"]
+
+
+def test_what_is_reached_by_other_means_than_a_key_is_not_blamed() -> None:
+    access = Credentials().access("amazon-bedrock")
+    answer = Answer(provider="amazon-bedrock", reach=Reach.UNKNOWN, said=access.why)
+    (finding,) = judge_providers([ModelRef("amazon-bedrock", "x")], [(access, answer)])
+    assert (finding.level, "cloud account" in finding.what) == (Level.OK, True)
 
 
 def test_a_process_1_that_does_not_reap_is_told() -> None:

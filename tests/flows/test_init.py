@@ -104,6 +104,20 @@ def test_an_agent_that_was_named_is_trusted_in_the_file_that_was_asked_for(
     assert cli("status").code == 2, "changed since"
 
 
+def test_a_broken_file_can_be_written_anew(cli: CommandLine, agent_folder: Path) -> None:
+    (cli.project / "atomic-flows.toml").write_text("[record\n")
+    assert cli("init", "--force").code == 0
+    assert cli("policy", "check").code == 0
+
+
+def test_the_agent_of_one_s_own_settings_is_asked_for_its_models(cli: CommandLine, agent_folder: Path) -> None:
+    agent = install(cli).rename(cli.home / "my agent")
+    (cli.home / "atomic-flows.toml").write_text(f'[agent]\ncommand = ["{agent}"]\n')
+    done = cli("init", ANTHROPIC_API_KEY=KEY)
+    assert str(agent) in done.err
+    assert "anthropic/claude-opus-4-7 → fake/ok" in done.err
+
+
 def test_a_folder_that_cannot_be_written_is_one_message(cli: CommandLine, agent_folder: Path) -> None:
     (cli.project / "blocked").write_text("")
     done = cli("init", "--user", ATOMIC_FLOWS_HOME=str(cli.project / "blocked" / "home"))
