@@ -22,47 +22,28 @@ from pydantic import ValidationError
 from atomic.errors import RecordDamaged, RecordError, RunNotFound
 from atomic.failures import FailureKind
 from atomic.record import AttemptSummary, RunRecord, RunStore
-from atomic.record.files import encode, make_folder, read_object, write_file
-from atomic.recovery import Adopt, Recovered, recover
+from atomic.record.files import read_object
+from atomic.recovery import Adopt, Recovered
 from atomic.runner import open_store
 from atomic.settings import load_settings
 from atomic.text import one_line
-from atomic.verdict.facts import Facts
+from flows.unsettled import Unsettled, notes_in, recover_and_note
 
-NOTES = "unsettled"  # in the home
 SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
 FORGET_AFTER = 86_400.0  # seconds; a flow run unknown to the server for longer was a private server's
-
-
-class Unsettled(Facts):
-    """A flow run of which the server may not know the end."""
-
-    run_id: str
-    flow_run_id: str
-    noted_at: float
-
-
-def note_unsettled(home: Path, *, run_id: str, flow_run_id: str) -> None:
-    """Leave a note for the next start. Raises PlaceError, RecordError."""
-    note = Unsettled(run_id=run_id, flow_run_id=flow_run_id, noted_at=time.time())
-    make_folder(home / NOTES)
-    write_file(home / NOTES / f"{flow_run_id}.json", encode(note.model_dump(mode="json")))
 
 
 async def recover_flows(store: RunStore, *, adopt: Adopt = "stop") -> Recovered:
     """Recover the runs that dead owners left, and bring their ends to Prefect's server. Where that does not answer in
     time, the next start tries again."""
-    found = await recover(store, adopt=adopt)
-    for one in found.runs:
-        if one.run.flow_run_id:
-            note_unsettled(store.home, run_id=one.run.run_id, flow_run_id=one.run.flow_run_id)
+    found = await recover_and_note(store, adopt=adopt)
     await settle(store)
     return found
 
 
 async def settle(store: RunStore) -> int:
     """Bring to the server what the notes say. Returns how many are left: all, where the server is away."""
-    notes = _notes(store.home)
+    notes = notes_in(store.home)
     if not notes:
         return 0
     try:
@@ -71,7 +52,7 @@ async def settle(store: RunStore) -> int:
                 await _settle_note(path, store, client)
     except Exception:  # noqa: BLE001 - whatever keeps the server from answering: the notes stay
         pass
-    return len(_notes(store.home))
+    return len(notes_in(store.home))
 
 
 async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> None:
@@ -87,10 +68,6 @@ async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> No
         if time.time() - note.noted_at < FORGET_AFTER:
             return  # it may be another server's, which is asked another time
     await asyncio.to_thread(path.unlink, missing_ok=True)
-
-
-def _notes(home: Path) -> list[Path]:
-    return sorted((home / NOTES).glob("*.json"))
 
 
 async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -> None:

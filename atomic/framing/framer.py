@@ -204,25 +204,23 @@ class Framer:
             self._pass_updates(passed, base + first, chunk, latest, start - 1, base + latest)
 
     def _cut_mixed(self, lines: list[bytes], offset: int) -> None:
-        passed = 0
-        first = latest = offset
-        before = b""
-        for line in lines:
-            if _UPDATE <= line < _PAST_UPDATE and line[-2] == _CLOSE:
-                passed += 1
-                latest = offset
-                before = line
-                offset += len(line)
-            else:
-                if passed:
-                    self._pass_updates(passed, first, before, 0, len(before) - 1, latest)
-                    passed = 0
-                self._take(line[:-1], offset)
-                self.stats.lines += 1
-                offset += len(line)
-                first = offset
-        if passed:
-            self._pass_updates(passed, first, before, 0, len(before) - 1, latest)
+        odd = [n for n, line in enumerate(lines) if not (_UPDATE <= line < _PAST_UPDATE and line[-2] == _CLOSE)]
+        done = 0
+        for n in odd:
+            if n > done:
+                offset = self._pass_lines(lines[done:n], offset)
+            self._take(lines[n][:-1], offset)
+            self.stats.lines += 1
+            offset += len(lines[n])
+            done = n + 1
+        if done < len(lines):
+            self._pass_lines(lines[done:], offset)
+
+    def _pass_lines(self, lines: list[bytes], offset: int) -> int:
+        last = lines[-1]
+        end = offset + sum(map(len, lines))
+        self._pass_updates(len(lines), offset, last, 0, len(last) - 1, end - len(last))
+        return end
 
     # -- what a line is ----------------------------------------------------------------------------------------------
 

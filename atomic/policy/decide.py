@@ -141,7 +141,7 @@ def _end(policy: FallbackPolicy, attempts: Sequence[Attempted]) -> End | None:
     if policy.after_tools == "stop" and _acted(_chain(attempts)):
         return failed(policy, attempts, "tools had run, and after_tools = stop")
     spent = _spent(policy, attempts)
-    return None if spent is None else failed(policy, attempts, spent)
+    return None if spent is None else failed(policy, attempts, spent, FailureKind.BUDGET)
 
 
 def _acceptable(rule: Rule, last: Attempted) -> bool:

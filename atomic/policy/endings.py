@@ -24,9 +24,11 @@ def accepted(attempt: Attempted) -> End:
     return End("answered", None, "", attempt.n, f"{what}; the policy accepts {whole} that it gave")
 
 
-def failed(policy: FallbackPolicy, attempts: Sequence[Attempted], reason: str) -> End:
-    """The end of a run that nobody answered: the kind of its last attempt; `model_unavailable` when there was none."""
-    kind = attempts[-1].kind if attempts else FailureKind.MODEL_UNAVAILABLE
+def failed(policy: FallbackPolicy, attempts: Sequence[Attempted], reason: str, kind: FailureKind | None = None) -> End:
+    """The end of a run that nobody answered. Unless ``kind`` says what ended the run itself, its kind is that of its
+    last attempt; `model_unavailable` when there was none."""
+    if kind is None:
+        kind = attempts[-1].kind if attempts else FailureKind.MODEL_UNAVAILABLE
     told = [f"{name_of(model)}: {_kinds(model, attempts)}" for model in _asked(attempts)]
     left = [str(model) for model in policy.models if model not in _asked(attempts)]
     if left:

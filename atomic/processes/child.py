@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from atomic.processes.ids import ProcessId, identify
 from atomic.processes.steady import Steady
@@ -22,6 +23,9 @@ POLL = 0.02  # seconds between looks at a child on systems without pidfd
 class Child:
     """One running child. It leads a session of its own, so that a terminal's Ctrl-C does not reach it."""
 
+    # Numbers of the children that are not reaped yet: whoever looks for somebody else's processes may pass them over.
+    numbers: ClassVar[set[int]] = set()
+
     def __init__(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: int, stdout: int, stderr: int
     ) -> None:
@@ -31,6 +35,7 @@ class Child:
         self._popen = subprocess.Popen(
             argv, env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
         )
+        self.numbers.add(self._popen.pid)
         self._pidfd: int | None = None
         # Exit code, negative for a signal; None when somebody else took it.
         self.exited: asyncio.Future[int | None] = self._loop.create_future()
@@ -65,10 +70,11 @@ class Child:
     def reap(self) -> None:
         """Let go of its number: now, or when it has ended."""
         if not self.exited.done():
-            self.exited.add_done_callback(lambda _: self._popen.wait())
+            self.exited.add_done_callback(lambda _: self.reap())
             return
         self._release()
         self._popen.wait()
+        self.numbers.discard(self.pid)
 
     def _look(self) -> None:
         ended, code = self._ended()

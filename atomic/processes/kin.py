@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from atomic.processes.child import Child
 from atomic.processes.ids import SYSTEM, ProcessId
 from atomic.processes.proc import Process
 
@@ -89,9 +90,10 @@ def _scan(loop: asyncio.AbstractEventLoop) -> None:
     asked = _asked.pop(loop)
     since = min(kin.since for kin, _ in asked)
     markers = {kin.marker for kin, _ in asked}
+    agents = frozenset(Child.numbers)  # an attempt's own agent is seen from its beginning
     if SYSTEM.INLINE:
         try:
-            _answer(asked, *_look(since, markers))
+            _answer(asked, *_look(since, markers, agents))
         except OSError as error:
             _refuse(asked, error)
         return
@@ -103,19 +105,21 @@ def _scan(loop: asyncio.AbstractEventLoop) -> None:
         else:
             _refuse(asked, error)
 
-    loop.run_in_executor(None, _look, since, markers).add_done_callback(looked)
+    loop.run_in_executor(None, _look, since, markers, agents).add_done_callback(looked)
 
 
-def _look(since: float, markers: Collection[str]) -> tuple[Table, dict[str, set[int]]]:
-    """The table, and the numbers of the processes that carry each marker."""
+def _look(since: float, markers: Collection[str], known: Collection[int]) -> tuple[Table, dict[str, set[int]]]:
+    """The table, and the numbers of the processes that carry each marker. ``known``: those whose marker need not be
+    read. A zombie has none left."""
     table = SYSTEM.processes(since)
     found: dict[str, set[int]] = {marker: set() for marker in markers}
     for pid, row in table.items():
-        # A zombie has no environment left. The entry is looked for whole: a marker may begin with another.
-        environment = b"" if row.zombie else b"\0" + SYSTEM.environment(pid)
+        if row.zombie or pid in known:
+            continue
+        environment = b"\0" + SYSTEM.environment(pid)
         at = environment.find(_ENTRY)
         if at >= 0:
-            value = environment[at + len(_ENTRY) :].partition(b"\0")[0]
+            value = environment[at + len(_ENTRY) :].partition(b"\0")[0]  # whole: a marker may begin with another
             found.get(os.fsdecode(value), set()).add(pid)
     return table, found
 
@@ -144,7 +148,7 @@ def descendants(pid: int) -> list[ProcessId]:
 
 def marked(markers: Iterable[str]) -> dict[str, list[ProcessId]]:
     """The running processes that carry each marker in their environment, as far as that may be read. Blocks."""
-    table, found = _look(0, tuple(markers))
+    table, found = _look(0, tuple(markers), ())
     return {
         marker: [ProcessId(pid, table[pid].start_time) for pid in sorted(numbers)] for marker, numbers in found.items()
     }

@@ -47,7 +47,7 @@ class Provider:
     base_url: str | None
     api: str = "openai-completions"
     variables: tuple[str, ...] = ()  # of API keys, the first that is set counts
-    logins: tuple[str, ...] = ()  # of tokens that a login gives; they go before keys, and cannot be asked with
+    logins: tuple[str, ...] = ()  # of what a login gives; it cannot be asked with
     models_path: str | None = None  # where it is not the one of LISTS
     open_list: bool = False  # the list is there for everybody: it says nothing about a key
     models: tuple[str, ...] = ()  # the agent's own defaults, the newest release's first
@@ -74,7 +74,7 @@ _ALL = (
         "https://api.anthropic.com",
         "anthropic-messages",
         ("ANTHROPIC_API_KEY",),
-        ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN"),
+        ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_FEDERATION_RULE_ID"),
         models=("claude-opus-5-5", "claude-opus-4-7"),
     ),
     _plain("openai", "https://api.openai.com/v1", "gpt-6.2-sol", "gpt-5.4"),

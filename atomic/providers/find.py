@@ -19,8 +19,9 @@ from atomic.models.agent_folder import agent_folder, read_agent_providers
 from atomic.providers.facts import ANTHROPIC_VERSION, LISTS, PROVIDERS, STYLES, Provider, Style
 from atomic.providers.values import Value, read_value
 
-# key: there is one; open: none is needed; no_key: there is none; untold: it is there, or may be, but not for us to use.
-State = Literal["key", "open", "no_key", "untold"]
+# key: there is one; open: none is needed; no_key: there is none; untold: the agent can have one that is not for us to
+# use; stranger: the agent, as far as can be seen from here, knows no such provider.
+State = Literal["key", "open", "no_key", "untold", "stranger"]
 AUTH_FILE, MODELS_FILE = "auth.json", "models.json"
 
 
@@ -74,17 +75,18 @@ class Credentials:
         own = self.providers.get(provider, {})
         if fact is None and not own:
             why = "the agent knows no such provider by itself, and its models.json has none of that name"
-            return Access(provider, "untold", why=why)
+            return Access(provider, "stranger", why=why)
         stored = self.stored.get(provider)
         if stored is not None and stored.get("type") != "api_key":
             return Access(provider, "untold", source=AUTH_FILE, why="a login of the agent's (OAuth): not asked")
         if stored is None and fact is not None and "apiKey" not in own:
             login = next((name for name in fact.logins if self.environ.get(name)), None)
             if login is not None:
-                return Access(provider, "untold", source=login, why=f"{login} is a login's token: not asked")
+                return Access(provider, "untold", source=login, why=f"{login} stands for a login: not asked")
         url, style = _address(fact, own)
         if url is None or style is None:
-            return Access(provider, "untold", why=fact.why if fact and fact.why else "its models.json entry has no URL")
+            why = fact.why if fact is not None and fact.why else "its API is none that could be asked for its models"
+            return Access(provider, "untold", why=why)
         return self._keyed(provider, fact, own, url, style)
 
     def _keyed(self, provider: str, fact: Provider | None, own: Mapping[str, Any], url: str, style: Style) -> Access:

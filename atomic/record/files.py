@@ -26,7 +26,9 @@ _HINTS = {
     errno.EROFS: "it is mounted read-only: set another folder for the records",
     errno.EACCES: "this user may not write there: change its permissions, or set another folder for the records",
     errno.EPERM: "this user may not write there: change its permissions, or set another folder for the records",
-    errno.ENOENT: "the folder has vanished: was it removed or unmounted while the run was on?",
+    errno.EFBIG: "files may not be that large here (ulimit -f): raise the limit, or set another folder for the records",
+    errno.ENOENT: "the folder has vanished or takes none: was it removed or unmounted while the run was on?",
+    errno.ELOOP: "its links lead in a circle: set another folder for the records",
     errno.ENOTDIR: "a file stands where a folder is needed: move it away, or set another folder for the records",
 }
 
@@ -51,7 +53,10 @@ def make_folder(path: Path) -> None:
             raise place_error(NotADirectoryError(errno.ENOTDIR, ""), path, "make the folder") from error
     except FileNotFoundError:
         make_folder(path.parent)
-        make_folder(path)
+        try:
+            path.mkdir(FOLDER_MODE, exist_ok=True)
+        except OSError as error:  # some file systems say of a folder that they do not take that it is not there
+            raise place_error(error, path, "make the folder") from error
     except OSError as error:
         raise place_error(error, path, "make the folder") from error
 

@@ -171,15 +171,17 @@ class RunStore:
         return [local] if self._elsewhere is None else [local, self._elsewhere.names]
 
 
-def _make_exclusively(path: Path) -> bool:
+def _make_exclusively(path: Path, *, again: bool = False) -> bool:
     """Make a run's folder; False where that name is taken. Raises PlaceError."""
     try:
         path.mkdir(FOLDER_MODE)
     except FileExistsError:
         return False
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if again:
+            raise place_error(error, path, "make the folder") from error
         make_folder(path.parent)
-        return _make_exclusively(path)
+        return _make_exclusively(path, again=True)
     except OSError as error:
         raise place_error(error, path, "make the folder") from error
     return True

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from atomic.errors import RecordError
+from atomic.errors import PlaceError, RecordError
 from atomic.failures import FailureKind
 from atomic.models import ModelRef
 from atomic.policy import Attempted, End, Move, Start, Step, cools, decide
@@ -65,6 +65,8 @@ class LiveRun:
             raise
         except Exception as error:
             await self._broken_off(FailureKind.UNKNOWN, f"the run broke off: {error}")
+            if isinstance(error, PlaceError):  # a usage error, which would say that nothing was spent
+                raise RecordError(error.message, hint=error.hint, **error.fields) from error
             raise
 
     async def _next(self, waited: float) -> Step:

@@ -19,6 +19,7 @@ from atomic.policy.problems import unknown_policy
 from atomic.record import RunStore
 from atomic.runner.facts import RunRequest
 from atomic.runner.prompt import read_prompt
+from atomic.session import check_overlay
 from atomic.settings import Settings, load_settings
 
 PolicyLike = str | Mapping[str, Any] | FallbackPolicy
@@ -52,6 +53,7 @@ def prepare(
         settings = load_settings(folder)
     chosen = choose_policy(policy, models, settings)
     program = _agent(agent, settings).resolve()
+    check_overlay(program)
     own_models = read_agent_models(agent_folder(program.env, program.command))
     catalog = ModelCatalog(agent=own_models, table=settings.models)
     check_budget(chosen, catalog.price_known)
@@ -126,7 +128,8 @@ def _folder(cwd: str | Path | None) -> Path:
         reason = "it may not be entered"
     else:
         return folder.resolve()
-    raise PlaceError(f"the agent cannot work in {folder}: {reason}", path=str(folder), reason=reason)
+    hint = "Make the folder, or give another one (--cwd)."
+    raise PlaceError(f"the agent cannot work in {folder}: {reason}", hint=hint, path=str(folder), reason=reason)
 
 
 def _word(what: str, text: str | None) -> str | None:

@@ -65,10 +65,14 @@ async def run_attempt(spec: AttemptSpec, *, on_progress: Callable[[Progress], No
         stopped = await live.over
     except asyncio.CancelledError:
         steady.cancelled = True
+    except OSError as error:
+        failure = place_error(error, spec.folder.stream, "follow")
     except BaseException as error:  # noqa: BLE001 - it is raised when nothing is left of the session
         failure = error
     try:
         record = await _end(spec, live, child, stopped, steady)
+    except OSError as error:
+        raise place_error(error, spec.folder.path, "conclude the attempt in") from error
     finally:
         if failure is not None:
             raise failure

@@ -61,7 +61,8 @@ def read_file(file: Path) -> Layer:
         content = file.read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise SettingsError(f"{file}: cannot be read: {reason}", file=str(file)) from None
+        hint = "settings are a TOML file: check its name and who may read it"
+        raise SettingsError(f"{file}: cannot be read: {reason}", hint=hint, file=str(file)) from None
     try:
         # Editors of other systems put a byte order mark there; tomllib refuses it.
         text = content.decode("utf-8-sig")

@@ -53,7 +53,7 @@ def load_settings(
 def _layers(home: Path, file: Path | None, environ: Mapping[str, str]) -> list[Layer]:
     layers = []
     own = home / FILE_NAME
-    if own.is_file():
+    if os.path.lexists(own):
         layers.append(read_file(own))
     if file is not None:
         layers.append(read_file(file))

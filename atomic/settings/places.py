@@ -45,20 +45,20 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Path:
             hint=f"set {HOME_VARIABLE} to a folder, or move that file away",
             key=HOME_VARIABLE,
         )
-    return home.resolve()
+    return Path(os.path.realpath(home))  # unlike `resolve` it takes links that lead in a circle
 
 
 def find_project_file(cwd: Path, home: Path) -> Path | None:
     """The nearest ``atomic-flows.toml`` in `cwd` or above; never the user's own, which is no project's. Folders that
     may not be looked into hold none. Raises PlaceError where the working folder is gone."""
     try:
-        folder = cwd.resolve()
+        folder = Path(os.path.realpath(cwd))
     except FileNotFoundError:
         raise PlaceError(
             "the working folder does not exist any more", hint="cd to one that does", path=str(cwd), reason="missing"
         ) from None
     for place in (folder, *folder.parents):
         with contextlib.suppress(PermissionError):
-            if place != home and (place / FILE_NAME).is_file():
+            if place != home and os.path.lexists(place / FILE_NAME):  # what cannot be read is told, not passed over
                 return place / FILE_NAME
     return None

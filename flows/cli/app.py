@@ -8,6 +8,9 @@ import typer
 
 from flows.cli import policies, reading
 from flows.cli.demo import demo
+from flows.cli.doctor import doctor
+from flows.cli.init import init
+from flows.cli.models import models
 from flows.cli.prompts import PromptCommand
 from flows.cli.run import run
 from flows.cli.serving import down, status, stop, up
@@ -37,6 +40,9 @@ app.command(rich_help_panel=SERVER)(status)
 policy.command()(policies.show)
 policy.command()(policies.check)
 app.add_typer(policy, name="policy", rich_help_panel=CONFIGURATION)
+app.command(rich_help_panel=CONFIGURATION)(init)
+app.command(rich_help_panel=CONFIGURATION)(models)
+app.command(rich_help_panel=CONFIGURATION)(doctor)
 app.command(rich_help_panel=CONFIGURATION)(trust)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from atomic.errors import RecordDamaged, RecordError
+from atomic.errors import RecordDamaged, RecordError, ServerError
 from atomic.processes import ProcessId, is_alive, signal_process
 from atomic.record import Owner, RunFolder, RunRecord, RunStore
 from atomic.record.owner import OwnerState, state_of
-from atomic.recovery import recover
+from atomic.recovery import Recovered
+from flows.server import ServerStatus, named_server
+from flows.server import choose as choose_server
+from flows.unsettled import notes_in, recover_and_note
 
 STOP_PATIENCE = 60.0  # seconds for a run to stop its agent, to sweep and to write its record: several graces
 POLL = 0.1
@@ -48,6 +53,18 @@ def open_runs(store: RunStore) -> list[OpenRun]:
     return found
 
 
+def bring_to_ends(store: RunStore, server: ServerStatus) -> Recovered:
+    """Do the work of dead owners, and tell Prefect of their flow runs where it runs already: no server is started."""
+    found = asyncio.run(recover_and_note(store))
+    if notes_in(store.home) and (server.healthy or named_server(os.environ) is not None):
+        with contextlib.suppress(ServerError):  # the notes stay, and the next command tells it
+            choose_server(home=store.home)
+            from flows.recovery import settle
+
+            asyncio.run(settle(store))
+    return found
+
+
 def choose(store: RunStore, text: str) -> list[OpenRun]:
     """The open run that an id or its unique beginning names; none where that run has ended. Raises RunNotFound."""
     run_id = store.resolve(text)
@@ -67,7 +84,7 @@ async def stop_runs(store: RunStore, runs: list[OpenRun]) -> None:
     until = time.monotonic() + STOP_PATIENCE
     for run_id, process in owners.items():
         await _ended(store, run_id, process, until)
-    await recover(store)  # what an owner left that died, now or before
+    await recover_and_note(store)  # what an owner left that died, now or before
 
 
 async def _ended(store: RunStore, run_id: str, owner: ProcessId, until: float) -> None:

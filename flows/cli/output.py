@@ -74,6 +74,9 @@ def _put(data: str | bytes) -> bool:
     except BrokenPipeError:
         _silence(sys.stdout)
         return False
+    except OSError as error:
+        _silence(sys.stdout)
+        raise OSError(error.errno, error.strerror, "stdout") from error
     return True
 
 

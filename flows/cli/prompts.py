@@ -62,7 +62,11 @@ def read_prompt(text: str) -> bytes:
     """The prompt's bytes. Raises PlaceError for a file that cannot be read, PromptError for a stdin that is closed."""
     if text == "-":
         if sys.stdin is None:
-            raise PromptError("the prompt should come from stdin, which is closed", reason="no stdin")
+            raise PromptError(
+                "the prompt should come from stdin, which is closed",
+                hint="give it by a pipe, as an argument, or as @FILE",
+                reason="no stdin",
+            )
         if sys.stdin.isatty():
             say(paint("the prompt, please; end it with Ctrl-D", DIM))
         return sys.stdin.buffer.read()

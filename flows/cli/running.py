@@ -10,7 +10,6 @@ from atomic.policy import FallbackPolicy
 from atomic.project_trust import skipped_files
 from atomic.providers import key_check
 from atomic.record import RunStore
-from atomic.recovery import recover
 from atomic.runner import RunRequest, RunResult, choose_policy, execute, open_store, prepare
 from atomic.settings import Settings, load_settings
 from atomic.text import printable
@@ -19,6 +18,7 @@ from flows.cli.progress import progress_for, recorded
 from flows.cli.run import Asked
 from flows.cli.signals import Stopped, until_stopped
 from flows.cli.summary import Outcome, exit_code, tell, tell_recovered
+from flows.unsettled import recover_and_note
 
 
 def carry_out(asked: Asked) -> Outcome:
@@ -54,8 +54,8 @@ def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
     """The policy that is meant, with what the command line says of models and limits laid over it."""
     policy = choose_policy(asked.policy, asked.models, settings)
     given = {"cost_usd": asked.max_cost, "tokens": asked.max_tokens, "idle": asked.idle, "total": asked.total}
-    limits = policy.limits.model_copy(update={name: value for name, value in given.items() if value is not None})
-    return policy.model_copy(update={"limits": limits})
+    limits = policy.limits.model_dump() | {name: value for name, value in given.items() if value is not None}
+    return FallbackPolicy.model_validate({**policy.model_dump(mode="json"), "limits": limits})
 
 
 def _hints(request: RunRequest) -> None:
@@ -67,7 +67,7 @@ def _hints(request: RunRequest) -> None:
 
 def _direct(settings: Settings, request: RunRequest, store: RunStore) -> Outcome:
     """The run without Prefect."""
-    tell_recovered(asyncio.run(recover(store, adopt=settings.adopt)))
+    tell_recovered(asyncio.run(recover_and_note(store, adopt=settings.adopt)))
     with progress_for(sys.stderr) as progress:
         work = execute(request, store=store, on_event=progress, key_is_bad=key_check(request.agent))
         try:
@@ -78,8 +78,10 @@ def _direct(settings: Settings, request: RunRequest, store: RunStore) -> Outcome
 
 
 def _show(asked: Asked, result: RunResult, page: str | None) -> None:
-    if asked.as_json:
-        write_json(result.to_json())
-    elif result.answer is not None and result.answered:
-        write(result.answer if result.answer.endswith("\n") else f"{result.answer}\n")
-    tell(result, page)
+    try:
+        if asked.as_json:
+            write_json(result.to_json())
+        elif result.answer is not None and result.answered:
+            write(result.answer if result.answer.endswith("\n") else f"{result.answer}\n")
+    finally:
+        tell(result, page)  # also where the answer could not be printed: it is on record

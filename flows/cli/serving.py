@@ -44,21 +44,25 @@ def down() -> None:
 
 
 def status(config: Config = None, as_json: AsJson = False) -> None:
-    """Show what runs here: the server, and the runs with their models."""
+    """Show what runs here: the server, and the runs with their models. Brings to its end what a kill cut off."""
     from atomic.runner import open_store
     from atomic.settings import load_settings
-    from flows.cli.openruns import open_runs
+    from flows.cli.openruns import bring_to_ends, open_runs
+    from flows.cli.summary import tell_recovered
     from flows.server import server_status
 
     settings = load_settings(config=config)
+    store = open_store(settings)
     server = server_status(settings.home)
-    runs = [_facts(run) for run in open_runs(open_store(settings))]
+    if settings.adopt == "stop":
+        tell_recovered(bring_to_ends(store, server))
+    runs = [_facts(run) for run in open_runs(store)]
     if as_json:
         write_json({"home": str(settings.home), "server": _server_facts(server), "runs": runs})
         return
     page([_server_line(server), *(map(_run_line, runs) if runs else [f"runs    {_dim('none')}"])])
     if any(facts["state"] == STATES["dead"] for facts in runs):
-        say("runs that a kill cut off are brought to their end by the next `run`, or by `stop --all`")
+        say("the next `run` follows to its end what a kill cut off; `stop --all` stops it")
 
 
 def stop(

@@ -25,6 +25,11 @@ class Outcome:
 
 # The others are plain failures. An agent that is not set up sent nothing, just as with a wrong option here.
 EXIT_CODES = {FailureKind.BUDGET: EXIT_BUDGET, FailureKind.CONFIGURATION: EXIT_USAGE}
+# Where another model would not have helped.
+REMEDIES = {
+    FailureKind.UNREADABLE: "what ran is no agent that is known here: check --agent, or [agent] in the settings",
+    FailureKind.CONFIGURATION: "what the agent said of it is in stderr.txt of the attempt",
+}
 CELL = 60  # characters of a table's widest column
 
 
@@ -51,8 +56,11 @@ def tell(result: RunResult, page: str | None = None) -> None:
     say(f"{head}  {paint(' · '.join(figures), DIM)}")
     if result.message and not result.answered:
         say(f"  {one_line(result.message, 1000)}")
-        if len({attempt.model for attempt in result.attempts}) == 1:
-            say(paint("  one model was tried; -m MODEL -m MODEL names the ones to fall back to", DIM))
+        remedy = REMEDIES.get(result.kind) if result.kind else None
+        if remedy is None and len({attempt.model for attempt in result.attempts}) == 1:
+            remedy = "one model was tried; -m MODEL -m MODEL names the ones to fall back to"
+        if remedy is not None:
+            say(paint(f"  {remedy}", DIM))
     for warning in result.warnings:
         say(f"  {paint('warning', YELLOW)} {one_line(warning, 500)}")
     say(f"  {paint('record', DIM)}  {printable(result.record)}")

@@ -318,7 +318,9 @@ class TestSteps:
     def test_a_dollar_budget_that_is_used_up_ends_the_run(self) -> None:
         policy = FallbackPolicy(models=[A, B], limits=Limits(cost_usd=1))
         spent = failed(1, A, KIND.OVERFLOW, usage=Usage(output=9), cost_usd=1.5)
-        assert "$1 is used up" in end(decide(policy, [spent], {}, 0)).message
+        over = end(decide(policy, [spent], {}, 0))
+        assert over.kind is KIND.BUDGET
+        assert over.message == "a/one: overflow; not tried: b/one (the run's budget of $1 is used up)"
 
 
 class TestAccepting:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from atomic.agent import Agent
-from atomic.errors import AgentNotFound, NoModelAnswered, PlaceError, PolicyError, PromptError, UsageError
+from atomic.errors import AgentNotFound, NoModelAnswered, PlaceError, PolicyError, PromptError, RecordError, UsageError
 from atomic.failures import FailureKind
 from atomic.models import ModelCatalog, ModelEntry, ModelRef, Price
 from atomic.policy import FallbackPolicy, Limits
@@ -451,7 +451,7 @@ class TestEndingFromOutside:
         async def full(spec: AttemptSpec, *, on_progress: object = None) -> AttemptRecord:
             raise PlaceError("the disk is full", path="/x", reason="full")
 
-        with pytest.raises(PlaceError, match="full"):
+        with pytest.raises(RecordError, match="full"):  # no usage error: other attempts may have been paid for
             await execute(request_of(TWO), store=store, run_attempt=full)
         (record,) = store.iter_runs()
         assert record.status == "failed"

@@ -11,6 +11,7 @@ import pytest
 
 from atomic.failures import FailureKind
 from atomic.policy.facts import Limits
+from atomic.processes import portable
 from atomic.session import AttemptSpec, run_attempt
 from atomic.verdict.facts import Status
 from tests.agents import Place, answer, closing, left_of, message, opening, say, tool_start
@@ -125,6 +126,24 @@ def test_a_loop_that_shuts_down_takes_the_session_with_it(tmp_path: Path) -> Non
     for spec in specs:
         assert left_of(spec) == []
         assert spec.folder.read().kind is FailureKind.CANCELLED
+
+
+async def test_all_of_it_works_where_there_is_no_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atomic.processes.ids.SYSTEM", portable)
+    monkeypatch.setattr("atomic.processes.kin.SYSTEM", portable)
+    monkeypatch.delattr("os.pidfd_open", raising=False)
+    monkeypatch.delattr("os.waitid", raising=False)
+    place = Place(tmp_path)
+    assert (await place.run(answer())).status is Status.ANSWERED
+    spec = place.spec(WORKING.replace("wait", "env -i setsid sleep 1000 & echo $! > tool; wait"))
+    task = asyncio.create_task(run_attempt(spec))
+    while not (place.work / "tool").exists() or len(spec.folder.read().descendants) < 3:
+        await asyncio.sleep(0.02)
+    tool = int((place.work / "tool").read_text())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert left_of(spec, tool) == []
 
 
 async def test_a_deadline_of_the_callers_works(tmp_path: Path) -> None:

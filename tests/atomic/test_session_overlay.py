@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from atomic.agent import Agent
 from atomic.errors import SettingsError
+from atomic.runner import prepare
 from atomic.session import check_overlay, run_attempt
 from atomic.session.overlay import merged
 from atomic.verdict.facts import Status
@@ -118,3 +119,10 @@ def test_what_is_above_wins_and_nothing_else_is_lost(below: dict[str, object], a
         else:
             assert value == above[key]
     assert merged(result, above) == result
+
+
+def test_a_run_is_refused_before_its_record_is_made(place: Place, own: Path) -> None:
+    (own / "auth.json").write_text('{"a": {"type": "oauth"}}')
+    agent = place.agent(answer(), env={"PI_CODING_AGENT_DIR": str(own)}, settings=SETTINGS)
+    with pytest.raises(SettingsError, match="OAuth"):
+        prepare("hello", agent=agent, cwd=place.work)

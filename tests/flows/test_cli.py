@@ -15,7 +15,21 @@ from tests.flows.conftest import PROGRAM, CommandLine
 def test_help_names_every_command_and_every_exit_code(cli: CommandLine) -> None:
     done = cli("--help", COLUMNS="200")
     assert done.code == 0
-    for word in ("run", "explain", "record", "policy", "up", "down", "status", "stop", "trust", "demo"):
+    for word in (
+        "run",
+        "explain",
+        "record",
+        "policy",
+        "up",
+        "down",
+        "status",
+        "stop",
+        "trust",
+        "demo",
+        "doctor",
+        "init",
+        "models",
+    ):
         assert f" {word} " in done.out
     assert "0 answered · 1 failed · 2 usage or configuration · 3 budget · 130 interrupted · 143 terminated" in done.out
     assert cli("--version").out.startswith("atomic-flows ")

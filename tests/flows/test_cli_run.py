@@ -209,18 +209,31 @@ def test_an_impatient_second_interrupt_is_absorbed(cli: CommandLine) -> None:
     assert _carrying(folder.name) == []
 
 
-def test_what_a_kill_left_is_told_by_the_next_run(cli: CommandLine) -> None:
+@pytest.mark.parametrize(
+    "following", [("run", "--direct", "--agent", "scripted", "-m", "scripted/ok", "x"), ("status",)]
+)
+def test_what_a_kill_left_is_ended_and_told_by_the_next_command(cli: CommandLine, following: tuple[str, ...]) -> None:
     process = cli.start("run", "--direct", "--agent", "scripted", "-m", "scripted/timeout", "x")
     folder = cli.until_at_work(process)
     process.kill()
     cli.end(process)
-    status = json.loads(cli("status", "--json").out)
-    assert [(run["run_id"], run["state"]) for run in status["runs"]] == [(folder.name, "cut off by a kill")]
-    done = cli.scripted("-m", "scripted/ok", "x")
+    done = cli(*following)
     assert done.code == 0
     assert "Found 1 run cut off by a kill" in done.err
     assert _carrying(folder.name) == []
     assert json.loads((folder / "run.json").read_text())["kind"] == "interrupted"
+    assert json.loads(cli("status", "--json").out)["runs"] == []
+
+
+def test_status_leaves_alone_what_the_next_run_is_to_follow(cli: CommandLine) -> None:
+    process = cli.start("run", "--direct", "--agent", "scripted", "-m", "scripted/timeout", "x")
+    folder = cli.until_at_work(process)
+    process.kill()
+    cli.end(process)
+    status = json.loads(cli("status", "--json", ATOMIC_FLOWS_ADOPT="follow").out)
+    assert [(run["run_id"], run["state"]) for run in status["runs"]] == [(folder.name, "cut off by a kill")]
+    assert cli("stop", "--all").code == 0
+    assert _carrying(folder.name) == []
 
 
 def _carrying(run_id: str) -> list[ProcessId]:
