@@ -7,11 +7,16 @@
     │   ├── ModelRefError          a model's name that cannot be read
     │   ├── PromptError            a prompt that is missing, empty or not meant to be one
     │   ├── AgentNotFound          no agent to run
-    │   └── PlaceError             a folder or file that is missing, of the wrong sort, or not writable
+    │   ├── PlaceError             a folder or file that is missing, of the wrong sort, or not writable
+    │   ├── InputError             the input of a batch holds what cannot be run
+    │   ├── BatchNotFound          no batch, or no edition of it, of that name
+    │   └── EditionBusy            a batch that another process carries out
     ├── RecordError                the files of a run
     │   ├── RunNotFound            no record of that name
     │   └── RecordDamaged          a record that does not hold what it should
     ├── ServerError                a Prefect server that does not start or answer
+    ├── DatabaseError              the database of batches and history cannot be used
+    ├── EditionLost                another process has taken the edition over
     └── RunError                   a run that ended without an answer
         ├── NoModelAnswered        every attempt failed, or the policy stopped
         └── RunCancelled           somebody stopped it
@@ -90,6 +95,19 @@ class PlaceError(UsageError):
     """A folder or file is missing, of the wrong sort, or not writable. Fields: ``path``, ``reason``."""
 
 
+class InputError(UsageError):
+    """The input of a batch holds what cannot be run. Fields: ``problems`` (the first of them), ``total``."""
+
+
+class BatchNotFound(UsageError):
+    """No batch, or no edition of it, of that name. Fields: ``batch``, ``edition``, ``nearest``, where known."""
+
+
+class EditionBusy(UsageError):
+    """Another process carries the batch out. Fields: ``batch``, ``edition``, ``owner`` (in words), ``since`` and
+    ``heartbeat`` (seconds since the epoch)."""
+
+
 class RecordError(AtomicError):
     """The files of a run cannot be used. Fields: ``path``, where known."""
 
@@ -106,6 +124,19 @@ class RecordDamaged(RecordError):
 
 class ServerError(AtomicError):
     """A Prefect server does not start or answer. Fields: ``url``, ``log``, where known."""
+
+
+class DatabaseError(AtomicError):
+    """The database of batches and history cannot be used. Fields: ``url`` (passwords masked), ``reason``: one of
+    ``locked``, ``full``, ``readonly``, ``corrupt``, ``newer``, ``unreachable``, ``denied``, ``url``, ``driver``,
+    ``failed``."""
+
+    exit_code = EXIT_USAGE
+
+
+class EditionLost(AtomicError):
+    """Another process has taken the edition over: nothing more may be written to it. Fields: ``batch``,
+    ``edition``."""
 
 
 class RunError(AtomicError):

@@ -1,0 +1,160 @@
+"""The database of batches and history: SQLite in WAL mode, or Postgres; one set of statements for both.
+
+It is worked with synchronously: SQLite is synchronous in any dress, migrations are too, and functions that are one
+transaction each are easiest to get right so. ``Database.apart`` carries them out in the database's own thread, in
+order, so that the event loop never waits for a lock or a disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
+
+from atomic.errors import DatabaseError
+from atomic.record.files import create_file, make_folder, place_error
+from flows.database.problems import problem
+from flows.database.schema import is_current, migrate
+from flows.database.urls import masked, read_url, sqlite_file
+
+PATIENCE = 30.0  # seconds to wait for another process's lock, or for a server to answer; no transaction takes one
+_READING = "reading"  # execution option of a connection that only reads
+_OLDEST_SQLITE = (3, 35)  # knows RETURNING
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Database:
+    """An open database. Functions of this package take it first; each is one transaction."""
+
+    def __init__(self, engine: Engine, place: str) -> None:
+        self.engine = engine
+        self.place = place  # for messages: the file, or the URL without secrets
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
+
+    @classmethod
+    def open(cls, url: str | None = None, *, home: Path, patience: float = PATIENCE) -> Database:
+        """Open the database, make it where there is none, and bring its tables up to date; None: the file in ``home``.
+        ``patience`` is in seconds. Raises DatabaseError, PlaceError."""
+        where = read_url(url, home)
+        path = sqlite_file(where)
+        if path is not None:
+            _make_private(path)
+            where = where.set(database=str(path))
+        database = cls(_engine(where, patience), masked(where))
+        try:
+            with database.reading() as connection:
+                ready = is_current(connection)
+            if not ready:
+                with database.writing() as connection:
+                    migrate(connection, database.place)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write. On SQLite it is the only one from its beginning. Raises DatabaseError."""
+        with self._transaction(self.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads, and hinders nobody. Raises DatabaseError."""
+        with self._transaction(self.engine.execution_options(**{_READING: True})) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Iterator[Connection]:
+        try:
+            with engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise problem(error, self.place) from error
+
+    def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """An INSERT that knows ON CONFLICT, in this database's dialect."""
+        return sqlite.insert(table) if self.engine.dialect.name == "sqlite" else postgresql.insert(table)
+
+    async def apart(self, function: Callable[Concatenate[Database, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """``function(database, …)`` in the database's own thread. A cancel does not undo what it does: it is carried
+        out all the same."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: function(self, *args, **kwargs))
+
+    def close(self) -> None:
+        """Wait for what is on its way, and let the database go."""
+        self._thread.shutdown(wait=True)
+        self.engine.dispose()
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, readable by its owner only, before SQLite does; its -wal and -shm files follow it."""
+    make_folder(path.parent)
+    if not path.exists():
+        try:
+            os.close(create_file(path))
+        except OSError as error:
+            raise place_error(error, path, "make the database") from error
+
+
+def _engine(url: URL, patience: float) -> Engine:
+    place = masked(url)
+    try:
+        if url.drivername.startswith("sqlite"):
+            return _sqlite_engine(url, place, patience)
+        return create_engine(
+            url,
+            pool_pre_ping=True,  # a server that was started anew meanwhile is reached again
+            connect_args={
+                "connect_timeout": max(2, round(patience)),  # libpq takes whole seconds, and 1 for 2
+                "application_name": "atomic-flows",
+                "options": f"-c lock_timeout={round(patience * 1000)}",
+            },
+        )
+    except (ImportError, NoSuchModuleError) as error:
+        raise DatabaseError(
+            f"{place}: the driver for Postgres is not installed",
+            hint="pip install 'atomic-flows[postgres]'",
+            url=place,
+            reason="driver",
+        ) from error
+
+
+def _sqlite_engine(url: URL, place: str, patience: float) -> Engine:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise DatabaseError(
+            f"{place}: this Python's SQLite is {sqlite3.sqlite_version}; 3.35 is the oldest that can be used",
+            hint="use a newer Python, or a Postgres URL",
+            url=place,
+            reason="driver",
+        )
+    engine = create_engine(url, connect_args={"timeout": patience})
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_up(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where _begin says, not where the driver guesses
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
+    cursor.execute("PRAGMA synchronous = NORMAL")  # a power cut may take the last transactions, the records have them
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    # A writer that takes its lock at once waits for its turn; one that takes it later can find that it must fail.
+    reading = connection.get_execution_options().get(_READING)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

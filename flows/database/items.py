@@ -1,0 +1,215 @@
+"""Items of an edition: claimed by one, then ended, parked or released. Loading them: :mod:`flows.database.loading`.
+
+pending ──claim──▸ running ──end──▸ answered | failed
+   ▴                  │ │
+   ├────release───────┘ └──park──▸ parked ──claim, when its time has come──▸ running
+   └── end, as cancelled, interrupted or out of budget: not to be claimed again before the edition is begun again
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select, tuple_, update
+
+from atomic.failures import FailureKind
+from atomic.verdict.facts import Status
+from flows.database import terms
+from flows.database.engine import Database
+from flows.database.facts import ClaimedItem, Counts, Edition, Ended, ItemResult, ItemState
+from flows.database.tables import items as t
+
+# What says nothing of the item itself: it is to do again when the batch goes on.
+UNDECIDED = frozenset({FailureKind.CANCELLED, FailureKind.BUDGET, FailureKind.INTERRUPTED})
+MOST_CLAIMED = 1000  # items at a time; no batch has more at work, and SQLite has a limit of variables
+_PAGE = 1000  # results at a time: what is held in memory
+
+
+def state_after(status: Status, kind: FailureKind | None) -> ItemState:
+    """The state of an item whose run came to this."""
+    if status is Status.ANSWERED:
+        return "answered"
+    return "pending" if kind in UNDECIDED else "failed"
+
+
+def run_key(batch: str, edition: str, custom_id: str, digest: str, round_: int) -> str:
+    """The key of idempotence of an item's runs."""
+    return f"batch/{batch}/{edition}/{custom_id}/{digest}/{round_}"
+
+
+def claim(
+    database: Database, edition: Edition, n: int, *, shard: int | None = None, now: float | None = None
+) -> list[ClaimedItem]:
+    """Up to ``n`` items (at most MOST_CLAIMED) for the caller alone: parked ones whose time has come, then pending ones
+    in the input's order. Empty when there is nothing to do now. Raises EditionLost, DatabaseError."""
+    now = time.time() if now is None else now
+    due = select(t.c.id).where(t.c.edition_id == edition.id, t.c.parked_until <= now, t.c.state == "parked")
+    pending = select(t.c.id).where(t.c.edition_id == edition.id, t.c.state == "pending")
+    free = pending.where(t.c.held.is_(False) | (t.c.term != edition.term))
+    queries = due.order_by(t.c.parked_until, t.c.position), free.order_by(t.c.position)
+    return _take(database, edition, n, queries, shard, now)
+
+
+def claim_parked(
+    database: Database, edition: Edition, n: int, *, shard: int | None = None, now: float | None = None
+) -> list[ClaimedItem]:
+    """Up to ``n`` parked items, whether or not their time has come: those that a batch gives up on. Raises EditionLost,
+    DatabaseError."""
+    parked = select(t.c.id).where(t.c.edition_id == edition.id, t.c.state == "parked").order_by(t.c.position)
+    return _take(database, edition, n, (parked,), shard, time.time() if now is None else now)
+
+
+def _take(
+    database: Database, edition: Edition, n: int, queries: Iterable[Select[int]], shard: int | None, now: float
+) -> list[ClaimedItem]:
+    left = min(n, MOST_CLAIMED)
+    found: list[int] = []
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        for query in queries:
+            if left > len(found):
+                unlocked = query.limit(left - len(found)).with_for_update(skip_locked=True)
+                found += connection.execute(unlocked).scalars()
+        if not found:
+            return []
+        taken = {"state": "running", "term": edition.term, "held": False, "parked_until": None, "shard": shard}
+        rows = connection.execute(
+            update(t)
+            .where(t.c.id.in_(found))
+            .values(**taken, claims=t.c.claims + 1, changed_at=now)
+            .returning(t.c.id, t.c.custom_id, t.c.digest, t.c.position, t.c.round, t.c.claims, t.c.source)
+        ).all()
+    order = {item_id: at for at, item_id in enumerate(found)}
+    return [_claimed(edition, row) for row in sorted(rows, key=lambda row: order[row.id])]
+
+
+def _claimed(edition: Edition, row: Row[*tuple[Any, ...]]) -> ClaimedItem:
+    key = run_key(edition.batch, edition.name, row.custom_id, row.digest, row.round)
+    return ClaimedItem(row.id, row.custom_id, row.digest, row.position, key, row.claims, row.source)
+
+
+def end(database: Database, edition: Edition, ended: Sequence[Ended], *, now: float | None = None) -> set[int]:
+    """What claimed items came to, in one transaction. Returns the ids of those that were running in this term and now
+    are not: another one's result is not to be written anywhere. Raises EditionLost, DatabaseError."""
+    now = time.time() if now is None else now
+    done = set()
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        for one in sorted(ended, key=lambda one: one.item_id):
+            state = state_after(one.status, one.kind)
+            over = state != "pending"
+            values = {
+                "state": state,
+                "held": not over,
+                "kind": one.kind,
+                "run_id": one.run_id,
+                "result": one.result if over else None,
+                "changed_at": now,
+            }
+            done.update(_change(connection, edition, [one.item_id], values))
+    return done
+
+
+def park(
+    database: Database,
+    edition: Edition,
+    item_id: int,
+    *,
+    until: float,
+    kind: FailureKind | None,
+    run_id: str | None = None,
+    now: float | None = None,
+) -> bool:
+    """Put a claimed item aside until a time (seconds since the epoch), because of a failure of this kind. False when it
+    was not running in this term. Raises EditionLost, DatabaseError."""
+    now = time.time() if now is None else now
+    values = {"state": "parked", "parked_until": until, "kind": kind, "run_id": run_id, "changed_at": now}
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        return bool(_change(connection, edition, [item_id], values))
+
+
+def release(database: Database, edition: Edition, item_ids: Iterable[int], *, now: float | None = None) -> set[int]:
+    """Give claimed items back: pending, and free to be claimed. Returns those that were running in this term. Raises
+    EditionLost, DatabaseError."""
+    now = time.time() if now is None else now
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        return _change(connection, edition, sorted(item_ids), {"state": "pending", "changed_at": now})
+
+
+def release_shard(database: Database, edition: Edition, shard: int) -> int:
+    """Give back what a shard that died had claimed. Returns how many. Raises EditionLost, DatabaseError."""
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        return put_back(connection, edition.id, shard=shard)
+
+
+def _change(connection: Connection, edition: Edition, item_ids: Sequence[int], values: dict[str, Any]) -> set[int]:
+    ours = (t.c.edition_id == edition.id, t.c.state == "running", t.c.term == edition.term)
+    query = update(t).where(t.c.id.in_(item_ids), *ours).values(values).returning(t.c.id)
+    return set(connection.execute(query).scalars())
+
+
+def put_back(connection: Connection, edition_id: int, *, shard: int | None = None) -> int:
+    """Make running items pending, all or a shard's. Whoever calls has seen to it that nobody is at work on them."""
+    query = update(t).where(t.c.edition_id == edition_id, t.c.state == "running")
+    if shard is not None:
+        query = query.where(t.c.shard == shard)
+    return connection.execute(query.values(state="pending", held=False, changed_at=time.time())).rowcount
+
+
+def count(connection: Connection, edition_id: int) -> Counts:
+    """How many items are in each state, within the connection's transaction."""
+    query = select(t.c.state, func.count().label("n")).where(t.c.edition_id == edition_id).group_by(t.c.state)
+    found = connection.execute(query).all()
+    return Counts(**{row.state: row.n for row in found})
+
+
+def counts(database: Database, edition_id: int) -> Counts:
+    """How many items of an edition are in each state. Raises DatabaseError."""
+    with database.reading() as connection:
+        return count(connection, edition_id)
+
+
+def kinds(database: Database, edition_id: int) -> dict[FailureKind, int]:
+    """How many failed items there are of each kind, the most frequent first. Raises DatabaseError."""
+    n = func.count().label("n")
+    query = select(t.c.kind, n).where(t.c.edition_id == edition_id, t.c.state == "failed").group_by(t.c.kind)
+    with database.reading() as connection:
+        rows = connection.execute(query.order_by(n.desc(), t.c.kind)).all()
+    return {FailureKind(row.kind or FailureKind.UNKNOWN): row.n for row in rows}
+
+
+def next_due(database: Database, edition_id: int) -> float | None:
+    """When the first parked item may be claimed (seconds since the epoch); None when none is parked. Raises
+    DatabaseError."""
+    query = select(func.min(t.c.parked_until)).where(t.c.edition_id == edition_id, t.c.parked_until.is_not(None))
+    with database.reading() as connection:
+        due: float | None = connection.execute(query).scalar()
+        return due
+
+
+def results(database: Database, edition_id: int) -> Iterator[ItemResult]:
+    """The items that have ended, in the input's order; memory stays flat. Each page is a transaction of its own: it is
+    for the owner of the edition, while nothing ends. Raises DatabaseError."""
+    pages = (_pages(database, edition_id, status) for status in Status)
+    yield from heapq.merge(*pages, key=lambda one: one.position)
+
+
+def _pages(database: Database, edition_id: int, status: Status) -> Iterator[ItemResult]:
+    wanted = select(t.c.id, t.c.custom_id, t.c.position, t.c.kind, t.c.run_id, t.c.result)
+    query = wanted.where(t.c.edition_id == edition_id, t.c.state == status).order_by(t.c.position, t.c.id).limit(_PAGE)
+    after = (-1, 0)
+    while True:
+        with database.reading() as connection:
+            rows = connection.execute(query.where(tuple_(t.c.position, t.c.id) > after)).all()
+        for row in rows:
+            kind = None if row.kind is None else FailureKind(row.kind)
+            yield ItemResult(row.custom_id, row.position, status, kind, row.run_id, row.result)
+        if len(rows) < _PAGE:
+            return
+        after = (rows[-1].position, rows[-1].id)

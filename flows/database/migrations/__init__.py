@@ -1,0 +1,2 @@
+"""Migrations of the tables, by Alembic. Never change one that has been released: add another, and raise
+``flows.database.schema.HEAD``."""

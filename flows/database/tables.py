@@ -1,0 +1,201 @@
+"""The tables: what the newest migration leaves. Times are seconds since the epoch, in doubles."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Double,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+# What one database or the other refuses in a text: NUL, and halves of surrogate pairs.
+_REFUSED = re.compile("[\x00\ud800-\udfff]")
+
+
+class Words(TypeDecorator[str]):
+    """Text from anywhere: what no database stores becomes U+FFFD."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - its signature
+        if value is None or (value.isascii() and "\0" not in value):
+            return value
+        return _REFUSED.sub("\ufffd", value)
+
+
+Number = BigInteger().with_variant(Integer(), "sqlite")  # only an INTEGER is an alias of SQLite's row id
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _owner(prefix: str = "") -> list[Column[Any]]:
+    """Columns of an owner, as in :class:`atomic.record.Owner`."""
+    return [
+        Column(f"{prefix}pid", Integer),
+        Column(f"{prefix}process_started", Double),
+        Column(f"{prefix}boot_id", Text),
+        Column(f"{prefix}host", Words),
+        Column(f"{prefix}user", Words),
+    ]
+
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("id", Number, Identity(), primary_key=True),
+    Column("name", Words, nullable=False, unique=True),
+    Column("created_at", Double, nullable=False),
+    Column("host", Words, nullable=False),  # where it was first begun, and by whom
+    Column("user", Words, nullable=False),
+)
+
+editions = Table(
+    "editions",
+    metadata,
+    Column("id", Number, Identity(), primary_key=True),
+    Column("batch_id", Number, ForeignKey("batches.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Words, nullable=False),
+    Column("status", Text, nullable=False),  # running | stopped | finished
+    Column("reason", Words, nullable=False),  # why it stopped
+    Column("term", Integer, nullable=False),  # raised whenever somebody begins it: what an older term writes is refused
+    Column("control", Text, nullable=False),  # run | pause | drain | stop
+    Column("control_by", Words),
+    Column("input", Words, nullable=False),
+    Column("fingerprint", Words, nullable=False),
+    Column("output", Words, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("begun_at", Double, nullable=False),  # this term
+    Column("heartbeat_at", Double, nullable=False),  # by the database's clock
+    Column("ended_at", Double),
+    *_owner(),
+    UniqueConstraint("batch_id", "name"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("id", Number, Identity(), primary_key=True),
+    Column("edition_id", Number, ForeignKey("editions.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),  # in the input, from 0
+    Column("custom_id", Words, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("state", Text, nullable=False),  # pending | running | parked | answered | failed
+    Column("round", Integer, nullable=False),  # raised by a redo: part of the run's key
+    Column("term", Integer, nullable=False),  # of the edition, when it was last claimed; 0: never
+    Column("held", Boolean, nullable=False),  # pending, but not to be claimed again in that term
+    Column("shard", Integer),
+    Column("claims", Integer, nullable=False),
+    Column("parked_until", Double),
+    Column("changed_at", Double, nullable=False),
+    Column("run_id", Text),
+    Column("kind", Text),
+    Column("source", Words, nullable=False),  # what the claimer needs to carry it out; last, as they may be long
+    Column("result", Words),  # the line of the results file
+    UniqueConstraint("edition_id", "custom_id"),
+    Index(None, "edition_id", "state", "position"),
+)
+parked_index = Index(
+    "ix_items_edition_id_parked_until",
+    items.c.edition_id,
+    items.c.parked_until,
+    sqlite_where=items.c.parked_until.is_not(None),
+    postgresql_where=items.c.parked_until.is_not(None),
+)
+
+cooldowns = Table(
+    "cooldowns",
+    metadata,
+    Column("key", Words, primary_key=True),  # of atomic.policy.cooldowns
+    Column("until", Double, nullable=False),
+    Column("kind", Text),
+    Column("reason", Words, nullable=False),
+    Column("noted_at", Double, nullable=False),
+    Column("host", Words, nullable=False),
+    Column("user", Words, nullable=False),
+)
+
+
+def _usage() -> list[Column[Any]]:
+    """Columns of tokens and dollars; the cost is null where nobody knows it."""
+    tokens = [Column(name, BigInteger, nullable=False) for name in ("input", "output", "cache_read", "cache_write")]
+    return [*tokens, Column("cost_usd", Double)]
+
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("name", Words),
+    Column("key", Words),
+    Column("batch", Words),
+    Column("edition", Words),
+    Column("custom_id", Words),
+    Column("status", Text, nullable=False),
+    Column("kind", Text),
+    Column("message", Words, nullable=False),
+    Column("first_model", Words),
+    Column("answered_by", Words),
+    Column("policy_digest", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("ended_at", Double),
+    *_usage(),
+    Column("tags", Words, nullable=False),  # JSON
+    Column("metadata", Words, nullable=False),  # JSON
+    Column("warnings", Words, nullable=False),  # JSON
+    Column("cwd", Words, nullable=False),
+    Column("record", Words, nullable=False),  # folder or URL of its files
+    Column("flow_run_id", Text),
+    Column("host", Words),
+    Column("user", Words),
+    Index(None, "created_at"),
+    Index(None, "batch", "edition"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("model", Words),
+    Column("status", Text),
+    Column("kind", Text),
+    Column("message", Words, nullable=False),
+    Column("answered_by", Words),
+    Column("carry", Boolean, nullable=False),
+    Column("retry_at", Double),
+    Column("record", Words, nullable=False),  # its folder, relative to the run's
+    Column("started_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("first_event_at", Double),
+    Column("first_token_at", Double),
+    Column("exit_code", Integer),
+    Column("turns", Integer, nullable=False),
+    Column("tool_calls", Integer, nullable=False),
+    Column("failed_tool_calls", Integer, nullable=False),
+    Column("retries", Integer, nullable=False),
+    Column("compactions", Integer, nullable=False),
+    *_usage(),
+)
