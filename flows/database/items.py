@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, Select, func, select, tuple_, update
 
 from atomic.failures import FailureKind
 from atomic.verdict.facts import Status
-from flows.database import terms
+from flows.database import statements, terms
 from flows.database.engine import Database
 from flows.database.facts import ClaimedItem, Counts, Edition, Ended, ItemResult, ItemState
 from flows.database.tables import items as t
@@ -45,12 +45,7 @@ def claim(
 ) -> list[ClaimedItem]:
     """Up to ``n`` items (at most MOST_CLAIMED) for the caller alone: parked ones whose time has come, then pending ones
     in the input's order. Empty when there is nothing to do now. Raises EditionLost, DatabaseError."""
-    now = time.time() if now is None else now
-    due = select(t.c.id).where(t.c.edition_id == edition.id, t.c.parked_until <= now, t.c.state == "parked")
-    pending = select(t.c.id).where(t.c.edition_id == edition.id, t.c.state == "pending")
-    free = pending.where(t.c.held.is_(False) | (t.c.term != edition.term))
-    queries = due.order_by(t.c.parked_until, t.c.position), free.order_by(t.c.position)
-    return _take(database, edition, n, queries, shard, now)
+    return _take(database, edition, n, (statements.DUE, statements.FREE), shard, now)
 
 
 def claim_parked(
@@ -58,30 +53,28 @@ def claim_parked(
 ) -> list[ClaimedItem]:
     """Up to ``n`` parked items, whether or not their time has come: those that a batch gives up on. Raises EditionLost,
     DatabaseError."""
-    parked = select(t.c.id).where(t.c.edition_id == edition.id, t.c.state == "parked").order_by(t.c.position)
-    return _take(database, edition, n, (parked,), shard, time.time() if now is None else now)
+    return _take(database, edition, n, (statements.PARKED,), shard, now)
 
 
 def _take(
-    database: Database, edition: Edition, n: int, queries: Iterable[Select[int]], shard: int | None, now: float
+    database: Database,
+    edition: Edition,
+    n: int,
+    queries: Iterable[Select[int]],
+    shard: int | None,
+    now: float | None,
 ) -> list[ClaimedItem]:
+    given = {"of": edition.id, "this_term": edition.term, "now": time.time() if now is None else now}
     left = min(n, MOST_CLAIMED)
     found: list[int] = []
     with database.writing() as connection:
         terms.hold(connection, edition)
         for query in queries:
             if left > len(found):
-                unlocked = query.limit(left - len(found)).with_for_update(skip_locked=True)
-                found += connection.execute(unlocked).scalars()
+                found += connection.execute(query, {**given, "most": left - len(found)}).scalars()
         if not found:
             return []
-        taken = {"state": "running", "term": edition.term, "held": False, "parked_until": None, "shard": shard}
-        rows = connection.execute(
-            update(t)
-            .where(t.c.id.in_(found))
-            .values(**taken, claims=t.c.claims + 1, changed_at=now)
-            .returning(t.c.id, t.c.custom_id, t.c.digest, t.c.position, t.c.round, t.c.claims, t.c.source)
-        ).all()
+        rows = connection.execute(statements.TAKE, {**given, "ids": found, "for_shard": shard}).all()
     order = {item_id: at for at, item_id in enumerate(found)}
     return [_claimed(edition, row) for row in sorted(rows, key=lambda row: order[row.id])]
 
@@ -94,23 +87,13 @@ def _claimed(edition: Edition, row: Row[*tuple[Any, ...]]) -> ClaimedItem:
 def end(database: Database, edition: Edition, ended: Sequence[Ended], *, now: float | None = None) -> set[int]:
     """What claimed items came to, in one transaction. Returns the ids of those that were running in this term and now
     are not: another one's result is not to be written anywhere. Raises EditionLost, DatabaseError."""
-    now = time.time() if now is None else now
-    done = set()
-    with database.writing() as connection:
-        terms.hold(connection, edition)
-        for one in sorted(ended, key=lambda one: one.item_id):
-            state = state_after(one.status, one.kind)
-            over = state != "pending"
-            values = {
-                "state": state,
-                "held": not over,
-                "kind": one.kind,
-                "run_id": one.run_id,
-                "result": one.result if over else None,
-                "changed_at": now,
-            }
-            done.update(_change(connection, edition, [one.item_id], values))
-    return done
+    changes = []
+    for one in ended:
+        state = state_after(one.status, one.kind)
+        over = state != "pending"
+        result = one.result if over else None
+        changes.append(_change(one.item_id, state, one.kind, one.run_id, result=result, hold=not over))
+    return _carry_out(database, edition, changes, now)
 
 
 def park(
@@ -125,20 +108,47 @@ def park(
 ) -> bool:
     """Put a claimed item aside until a time (seconds since the epoch), because of a failure of this kind. False when it
     was not running in this term. Raises EditionLost, DatabaseError."""
-    now = time.time() if now is None else now
-    values = {"state": "parked", "parked_until": until, "kind": kind, "run_id": run_id, "changed_at": now}
-    with database.writing() as connection:
-        terms.hold(connection, edition)
-        return bool(_change(connection, edition, [item_id], values))
+    return bool(_carry_out(database, edition, [_change(item_id, "parked", kind, run_id, until=until)], now))
 
 
 def release(database: Database, edition: Edition, item_ids: Iterable[int], *, now: float | None = None) -> set[int]:
     """Give claimed items back: pending, and free to be claimed. Returns those that were running in this term. Raises
     EditionLost, DatabaseError."""
-    now = time.time() if now is None else now
+    return _carry_out(database, edition, [_change(item_id, "pending") for item_id in item_ids], now)
+
+
+def _change(
+    item_id: int,
+    state: ItemState,
+    kind: FailureKind | None = None,
+    run_id: str | None = None,
+    *,
+    result: str | None = None,
+    hold: bool = False,
+    until: float | None = None,
+) -> dict[str, Any]:
+    return {
+        "item": item_id,
+        "to": state,
+        "why": kind,
+        "run": run_id,
+        "line": result,
+        "hold": hold,
+        "due": until,
+    }
+
+
+def _carry_out(database: Database, edition: Edition, changes: Sequence[dict[str, Any]], now: float | None) -> set[int]:
+    """Change those items that are running in this term; their ids."""
+    given = {"of": edition.id, "this_term": edition.term, "ids": [one["item"] for one in changes]}
+    at = time.time() if now is None else now
     with database.writing() as connection:
         terms.hold(connection, edition)
-        return _change(connection, edition, sorted(item_ids), {"state": "pending", "changed_at": now})
+        held = set(connection.execute(statements.HELD, given).scalars())
+        ours = [{**one, "now": at} for one in changes if one["item"] in held]
+        if ours:
+            connection.execute(statements.CHANGE, ours)
+    return held
 
 
 def release_shard(database: Database, edition: Edition, shard: int) -> int:
@@ -146,12 +156,6 @@ def release_shard(database: Database, edition: Edition, shard: int) -> int:
     with database.writing() as connection:
         terms.hold(connection, edition)
         return put_back(connection, edition.id, shard=shard)
-
-
-def _change(connection: Connection, edition: Edition, item_ids: Sequence[int], values: dict[str, Any]) -> set[int]:
-    ours = (t.c.edition_id == edition.id, t.c.state == "running", t.c.term == edition.term)
-    query = update(t).where(t.c.id.in_(item_ids), *ours).values(values).returning(t.c.id)
-    return set(connection.execute(query).scalars())
 
 
 def put_back(connection: Connection, edition_id: int, *, shard: int | None = None) -> int:

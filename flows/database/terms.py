@@ -3,7 +3,7 @@ stood still, was taken for dead and comes back spoils nothing."""
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from atomic.errors import EditionLost
 from flows.database.facts import Edition
@@ -15,10 +15,16 @@ def ours(edition: Edition) -> tuple[ColumnElement[bool], ...]:
     return e.c.id == edition.id, e.c.term == edition.term, e.c.status == "running"
 
 
+_HOLD = (
+    select(e.c.id)
+    .where(e.c.id == bindparam("of"), e.c.term == bindparam("this_term"), e.c.status == "running")
+    .with_for_update(read=True)
+)
+
+
 def hold(connection: Connection, edition: Edition) -> None:
     """Within the connection's transaction nobody else begins the edition. Raises EditionLost where somebody has."""
-    query = select(e.c.id).where(*ours(edition)).with_for_update(read=True)
-    if connection.execute(query).first() is None:
+    if connection.execute(_HOLD, {"of": edition.id, "this_term": edition.term}).first() is None:
         raise lost(edition)
 
 
