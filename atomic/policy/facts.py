@@ -99,6 +99,10 @@ class FallbackPolicy(Facts):
             return default
         return own if own.then is not None else own.model_copy(update={"then": default.then})
 
+    def waiting(self, seconds: float) -> FallbackPolicy:
+        """This policy for a run that may wait so long in all, however long; less than nothing is nothing."""
+        return self.model_copy(update={"max_wait": max(0.0, seconds)})
+
     @field_validator("models")
     @classmethod
     def _named_once(cls, models: tuple[ModelRef, ...]) -> tuple[ModelRef, ...]:

@@ -13,7 +13,7 @@ from atomic.agent import Agent
 from atomic.failures import FailureKind
 from atomic.models import ModelCatalog, ModelRef
 from atomic.policy import FallbackPolicy
-from atomic.record import AttemptSummary
+from atomic.record import AttemptRecord, AttemptSummary, RunRecord
 from atomic.session import Progress
 from atomic.verdict.facts import Facts, Status, Usage, Verdict
 
@@ -34,6 +34,7 @@ class RunRequest:
     batch: str | None = None
     edition: str | None = None
     custom_id: str | None = None
+    wait_until: float | None = None  # the time (seconds since the epoch) until which it may wait; None: max_wait holds
 
 
 class RunResult(Facts):
@@ -127,9 +128,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run is over, and its record is whole."""
+    """The run is over, and its record is whole: ``run``, and those of its attempts."""
 
     result: RunResult
+    run: RunRecord
+    attempts: tuple[AttemptRecord, ...]
 
 
 RunEvent = RunStarted | AttemptStarted | AttemptProgress | AttemptEnded | Waiting | RunEnded

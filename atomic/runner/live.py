@@ -71,10 +71,12 @@ class LiveRun:
 
     async def _next(self, waited: float) -> Step:
         policy = self._request.policy
+        now = self._seams.clock()
+        if self._request.wait_until is not None:
+            policy = policy.waiting(self._request.wait_until - now + waited)
         windows: dict[str, int] = {}
         if self._seen and policy.rule(self._seen[-1].kind).then is Move.LARGER_WINDOW:
             windows = await asyncio.to_thread(_windows, self._request)
-        now = self._seams.clock()
         return decide(policy, self._seen, self._seams.cooldowns, now, windows=windows, waited=waited)
 
     async def _attempt(self, step: Start) -> None:
@@ -147,7 +149,7 @@ class LiveRun:
         await _to_its_end(asyncio.to_thread(self._folder.finish, self._record))
         place = run_place(self._store, self._folder)
         result = result_of(self._record, verdicts_of(self._attempts), place)
-        self._tell(RunEnded(result))
+        self._tell(RunEnded(result, self._record, tuple(self._attempts)))
         return result
 
     async def _broken_off(self, kind: FailureKind, message: str) -> None:

@@ -67,6 +67,40 @@ class PrefectSettings(Section):
     )
 
 
+class BatchSettings(Section):
+    """``[batch]``: what holds for batches that do not say otherwise."""
+
+    concurrency: int = Field(default=4, ge=1, le=1000, description="sessions at a time")
+    # What providers allow differs too much for one default: the whole, until they say that it is too much.
+    shares: dict[str, int] = Field(default={}, description="sessions at a time of one provider; default: all of them")
+    stop_after: int = Field(
+        default=20,
+        ge=0,
+        description="pause after so many failures of one kind in a row with no answer between; 0: never",
+    )
+    track: Literal["session", "shard", "auto"] = Field(
+        default="session",
+        description="what becomes a task in Prefect: every session, or a shard of 200 items; auto: sessions while "
+        "there are few of them",
+    )
+
+
+class HistorySettings(Section):
+    """``[history]``: the database of batches and history."""
+
+    url: str | None = Field(default=None, description="sqlite:////… or postgresql://…; default: history.db in the home")
+
+
+class WebhookSettings(Section):
+    """``[webhook]``: who is told when a batch has ended."""
+
+    url: str | None = Field(default=None, repr=False, description="where a JSON object is sent by POST")
+    secret: str | None = Field(default=None, repr=False, description="key of the HMAC-SHA256 that signs what is sent")
+    when: Literal["end", "failure"] = Field(
+        default="end", description="end: at the end of every batch; failure: unless all items were answered"
+    )
+
+
 class Settings(Section):
     """Everything set. ``home`` comes from the environment only (``ATOMIC_FLOWS_HOME``, default ``~/.atomic-flows``).
 
@@ -87,6 +121,9 @@ class Settings(Section):
         default="stop", description="what becomes of a session whose parent died: stop it, or follow it to its end"
     )
     prefect: PrefectSettings = PrefectSettings()
+    batch: BatchSettings = BatchSettings()
+    history: HistorySettings = HistorySettings()
+    webhook: WebhookSettings = WebhookSettings()
     sources: tuple[Path, ...] = ()
 
     @property

@@ -27,6 +27,8 @@ GUARDED: dict[tuple[str, ...], str] = {
     ("record", "url"): "decides where prompts and answers are sent",
     ("record", "spool"): "decides where files are written",
     ("prefect",): "decides what prompts go through",
+    ("history", "url"): "decides where answers are kept",
+    ("webhook",): "decides who is told of results",
 }
 
 

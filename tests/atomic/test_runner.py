@@ -158,7 +158,10 @@ class TestRunning:
         assert told[0].run_id == result.run_id
         assert isinstance(told[3], AttemptStarted)
         assert "overflow" in told[3].reason
-        assert told[-1] == RunEnded(result)
+        assert isinstance(told[-1], RunEnded)
+        assert told[-1].result == result
+        assert told[-1].run == store.open(result.run_id).read()
+        assert told[-1].attempts == tuple(one.read() for one in store.open(result.run_id).attempts())
 
     async def test_the_record_holds_what_the_caller_got(self, store: RunStore, clock: Clock) -> None:
         result, _, _ = await carried_out(

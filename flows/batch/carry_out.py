@@ -1,0 +1,188 @@
+"""A batch from its check to its end: recover, preflight, begin the edition, carry it out, say what it came to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+
+from atomic.errors import AtomicError
+from atomic.models import ModelRef
+from atomic.recovery import Recovered
+from flows.batch.budget import Meter
+from flows.batch.cooldowns import SharedCooldowns, shared_names
+from flows.batch.engine import Engine, OpenShard, directly
+from flows.batch.facts import BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
+from flows.batch.items import changed, rows_of
+from flows.batch.preflight import preflight
+from flows.batch.results import ERRORS, RESULTS, ResultFiles
+from flows.batch.stopping import Stop
+from flows.batch.webhook import send, wanted
+from flows.database import Counts, Database, Edition, Loaded, editions, items, loading, runs
+from flows.unsettled import recover_and_note
+
+
+class BatchRun:
+    """One call of a batch. ``stop`` ends it before its time, from a signal's handler as well; ``engine`` is there while
+    the edition is carried out."""
+
+    def __init__(self, request: BatchRequest, on_event: OnBatchEvent | None = None) -> None:
+        self.request = request
+        self.stop = Stop()
+        self.engine: Engine | None = None
+        self.flow_run_id: str | None = None
+        self._on_event = on_event
+        self._warnings: list[str] = []
+        self._begun_at = time.monotonic()
+
+    async def to_its_end(self, open_shard: OpenShard = directly) -> BatchResult:
+        """Carry it out. Raises UsageError before anything is spent (EditionBusy, where another process is at it),
+        DatabaseError, EditionLost, PlaceError, RecordError. A cancel is passed on when nothing lives any more."""
+        settings = self.request.settings
+        recovered = await recover_and_note(self.request.store, adopt=settings.adopt)
+        self.request, said = await preflight(self.request)
+        for text in said:
+            self.say(text)
+        database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
+        try:
+            result = await self._edition(database, recovered, open_shard)
+        finally:
+            await asyncio.to_thread(database.close)
+        if wanted(settings.webhook, result) and (wrong := await send(settings.webhook, result)) is not None:
+            self.say(wrong)
+            result = result.model_copy(update={"warnings": tuple(self._warnings)})
+        return result
+
+    def say(self, text: str) -> None:
+        """Tell a person something, and keep it for the result."""
+        self._warnings.append(text)
+        if self._on_event is not None:
+            self._on_event(Notice(text=text))
+
+    async def _edition(self, database: Database, recovered: Recovered, open_shard: OpenShard) -> BatchResult:
+        request, asked = self.request, self.request.asked
+        await asyncio.to_thread(keep_recovered, database, request, recovered)
+        fingerprint = request.checked.fingerprint
+        edition = await database.apart(
+            editions.begin,
+            request.name,
+            edition=asked.edition,
+            new=asked.new,
+            input=str(request.checked.path.absolute()),
+            fingerprint="" if fingerprint is None else fingerprint.sha256,
+            output=str(request.output),
+        )
+        reason = "it broke off"
+        try:
+            if edition.taken_from is not None:
+                self.say(f"edition {edition.name} is taken over from process {edition.taken_from.pid}, which died")
+            files, counts, loaded = await database.apart(load, edition, request)
+            with contextlib.closing(files):
+                if edition.resumed and (what := of_loading(loaded, counts)):
+                    self.say(f"edition {edition.name} goes on: {what}")
+                engine = await self._engine(database, edition, files, counts)
+                await engine.carry_out(open_shard)
+                await asyncio.to_thread(files.sync)
+            reason = ""
+        except AtomicError as error:
+            reason = error.message
+            raise
+        finally:
+            self.engine = None
+            reason = self.stop.reason or reason
+            await _finish(database, edition, reason)
+        return await database.apart(self._result, edition, engine)
+
+    async def _engine(self, database: Database, edition: Edition, files: ResultFiles, counts: Counts) -> Engine:
+        request = self.request
+        models: Sequence[ModelRef] = [model for policy in request.policies.values() for model in policy.models]
+        names = await asyncio.to_thread(shared_names, request.form.agent, models)
+        cooldowns = SharedCooldowns(database, names)
+        await cooldowns.refresh()
+        spent = await database.apart(runs.spent, edition)
+        engine = Engine(
+            request,
+            edition,
+            database,
+            files,
+            cooldowns=cooldowns,
+            meter=Meter(spent.cost_usd, spent.tokens),
+            counts=counts,
+            stop=self.stop,
+            on_progress=self._on_event,
+        )
+        self.engine = engine
+        return engine
+
+    def _result(self, database: Database, edition: Edition, engine: Engine) -> BatchResult:
+        counts = items.counts(database, edition.id)
+        spent = runs.spent(database, edition)
+        ending = self.stop.ending
+        if ending is None or not counts.left:
+            ending = Ending.LIMIT if counts.left else Ending.FINISHED
+        if engine.unshown is not None:
+            self.say(f"Prefect could not show all of it: {engine.unshown}")
+        return BatchResult(
+            batch=edition.batch,
+            edition=edition.name,
+            ending=ending,
+            reason="" if ending in (Ending.FINISHED, Ending.LIMIT) else self.stop.reason,
+            total=counts.total,
+            answered=counts.answered,
+            failed=counts.failed,
+            left=counts.left,
+            ran=engine.ran,
+            kinds=items.kinds(database, edition.id),
+            tokens=spent.tokens,
+            cost_usd=None if spent.unpriced and not spent.cost_usd else spent.cost_usd,
+            unpriced=spent.unpriced,
+            seconds=time.monotonic() - self._begun_at,
+            results=str(self.request.output / RESULTS),
+            errors=str(self.request.output / ERRORS),
+            warnings=tuple(self._warnings),
+            flow_run_id=self.flow_run_id,
+        )
+
+
+def load(database: Database, edition: Edition, request: BatchRequest) -> tuple[ResultFiles, Counts, Loaded]:
+    """Bring the edition in line with the input, and the results files in line with the edition. Raises UsageError where
+    the input has changed, PlaceError, RecordError, DatabaseError."""
+    if request.checked.changed():
+        raise changed(request)
+    asked = request.asked
+    loaded = loading.load(database, edition, rows_of(request), retry_failed=asked.retry_failed, redo=asked.redo)
+    ended = items.results(database, edition.id)
+    files = ResultFiles.begin(request.output, edition.batch, edition.name, ended)
+    return files, items.counts(database, edition.id), loaded
+
+
+def of_loading(loaded: Loaded, counts: Counts) -> str:
+    """What an edition that goes on has to do, in words; empty where nothing is to be said."""
+    told = {
+        "answered": counts.answered,
+        "failed before": counts.failed,
+        "changed and run again": loaded.changed,
+        "run again as asked": loaded.again,
+        "new": loaded.new,
+        "no longer in the input": loaded.gone,
+        "to do": counts.left,
+    }
+    return ", ".join(f"{n} {what}" for what, n in told.items() if n)
+
+
+def keep_recovered(database: Database, request: BatchRequest, recovered: Recovered) -> None:
+    """Note in the history what the runs came to that a dead process of this batch left. Raises DatabaseError."""
+    for one in recovered.runs:
+        if one.run.batch == request.name:
+            folder = request.store.open(one.run.run_id)
+            attempts = [attempt.read() for attempt in folder.attempts()]
+            runs.record_run(database, one.run, attempts, record=one.folder)
+
+
+async def _finish(database: Database, edition: Edition, reason: str) -> None:
+    """End the edition for this process. What keeps it from that is left to whoever begins it next."""
+    try:
+        await asyncio.shield(database.apart(editions.finish, edition, reason=reason))
+    except AtomicError:
+        return

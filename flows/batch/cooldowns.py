@@ -1,0 +1,119 @@
+"""Cooldowns that all batches share through the database: read once a second, written at once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+
+from atomic.agent import Agent
+from atomic.failures import FailureKind
+from atomic.models import ModelRef
+from atomic.policy import credential_key
+from atomic.providers import Access, Credentials
+from atomic.verdict.facts import Verdict
+from flows.database import Cooldown, Database
+from flows.database import cooldowns as table
+
+_FINGERPRINT = 12  # characters: no two keys of one provider meet in them by chance
+
+
+def fingerprint(access: Access) -> str:
+    """What tells a provider's credential from another person's, and says nothing of it."""
+    told = "\n".join(f"{name}: {value}" for name, value in sorted(access.headers.items())) or access.source
+    return hashlib.sha256(f"{access.provider}\n{told}".encode()).hexdigest()[:_FINGERPRINT]
+
+
+def shared_names(agent: Agent, models: Iterable[ModelRef]) -> dict[str, str]:
+    """By the keys of the models' credentials, the keys that everybody knows them by: one person's bad key does not stop
+    another's. Reads the agent's folder."""
+    providers = {model.provider: credential_key(model) for model in models}
+    if agent.scripted:
+        return {key: key for key in providers.values()}
+    credentials = Credentials.of(agent)
+    return {key: f"{key}/{fingerprint(credentials.access(name))}" for name, key in providers.items()}
+
+
+class SharedCooldowns(Mapping[str, float]):
+    """Until when models and credentials cool down (keys of :mod:`atomic.policy.cooldowns`), by what this process and
+    the others have found. What the database does not take is still known here."""
+
+    def __init__(
+        self, database: Database, names: Mapping[str, str], *, on_change: Callable[[], None] = lambda: None
+    ) -> None:
+        self._database = database
+        self._names = dict(names)
+        self._own = {shared: own for own, shared in names.items()}
+        self._on_change = on_change
+        self._known: dict[str, Cooldown] = {}
+        self._writing: set[asyncio.Future[None]] = set()
+
+    def __getitem__(self, key: str) -> float:
+        return self._known[key].until
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def kind(self, key: str) -> FailureKind | None:
+        """What the cooldown is for."""
+        found = self._known.get(key)
+        return None if found is None else found.kind
+
+    def put(self, key: str, until: float, kind: FailureKind | None, reason: str) -> None:
+        """Note a cooldown, here and for all; the later of two ends counts."""
+        if until <= self.get(key, 0):
+            return
+        self._known[key] = Cooldown(key, until, kind, reason)
+        told = Cooldown(self._names.get(key, key), until, kind, reason)
+        writing = asyncio.ensure_future(self._database.apart(table.put, [told]))
+        self._writing.add(writing)
+        writing.add_done_callback(self._written)
+        self._on_change()
+
+    async def refresh(self) -> None:
+        """Learn what others have found. Raises DatabaseError."""
+        changed = False
+        for one in await self._database.apart(table.current):
+            key = self._own.get(one.key, one.key)
+            if one.until > self.get(key, 0):
+                self._known[key] = one
+                changed = True
+        if changed:
+            self._on_change()
+
+    async def written(self) -> None:
+        """Wait for what is being written."""
+        while self._writing:
+            await asyncio.wait(self._writing)
+
+    def _written(self, writing: asyncio.Future[None]) -> None:
+        self._writing.discard(writing)
+        if not writing.cancelled():
+            writing.exception()  # a database that is away: whoever reads next says so
+
+
+class RunCooldowns(MutableMapping[str, float]):
+    """The shared cooldowns as one run sees and adds to them; ``last`` is the verdict that it adds for."""
+
+    def __init__(self, shared: SharedCooldowns) -> None:
+        self.last: Verdict | None = None
+        self._shared = shared
+
+    def __getitem__(self, key: str) -> float:
+        return self._shared[key]
+
+    def __setitem__(self, key: str, until: float) -> None:
+        last = self.last
+        self._shared.put(key, until, last.kind if last else None, last.message if last else "")
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("a cooldown ends by itself")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shared)
+
+    def __len__(self) -> int:
+        return len(self._shared)

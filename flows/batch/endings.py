@@ -1,0 +1,100 @@
+"""What items came to, on its way to where it is kept: the history, the item's state, the results files, in this order.
+
+Many that end at once are written together. Killed between two of them, the next start writes the rest: the record of
+the run is the truth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from atomic.record import AttemptRecord, RunRecord
+from atomic.runner import RunResult
+from atomic.verdict.facts import Status
+from flows.batch.results import ResultFiles, result_line
+from flows.database import ClaimedItem, Database, Edition, Ended, items, runs
+from flows.database.items import state_after
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a claimed item came to; without ``run`` nothing was begun for it."""
+
+    item: ClaimedItem
+    result: RunResult
+    run: RunRecord | None = None
+    attempts: tuple[AttemptRecord, ...] = ()
+
+    @property
+    def decided(self) -> bool:
+        """Whether the item has ended, and is not to be done again when the batch goes on."""
+        return state_after(self.result.status, self.result.kind) != "pending"
+
+
+class Endings:
+    """Writes outcomes in the background. ``run`` is to be awaited by a task of its own; it raises what the database or
+    the files refuse, and then nothing more is written."""
+
+    def __init__(self, database: Database, edition: Edition, files: ResultFiles) -> None:
+        self._database = database
+        self._edition = edition
+        self._files = files
+        self._waiting: list[tuple[Outcome, asyncio.Future[bool]]] = []
+        self._filled = asyncio.Event()
+        self._closed = False
+        self._broken = False
+
+    async def put(self, outcome: Outcome) -> bool:
+        """Wait until an outcome is written. False where the item was not this process's any more. Raises CancelledError
+        where nothing can be written any more."""
+        if self._broken:
+            raise asyncio.CancelledError
+        written: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((outcome, written))
+        self._filled.set()
+        return await written
+
+    async def run(self) -> None:
+        """Write until it is closed. Raises DatabaseError, EditionLost, PlaceError, RecordError."""
+        while True:
+            await self._filled.wait()
+            self._filled.clear()
+            batch, self._waiting = self._waiting, []
+            if batch:
+                try:
+                    done = await self._database.apart(write, self._edition, self._files, [one for one, _ in batch])
+                except BaseException:
+                    self._broken = True
+                    for _, written in [*batch, *self._waiting]:
+                        written.cancel()
+                    raise
+                for outcome, written in batch:
+                    if not written.done():
+                        written.set_result(outcome.item.id in done)
+            elif self._closed:
+                return
+
+    def close(self) -> None:
+        """Let ``run`` return when all is written."""
+        self._closed = True
+        self._filled.set()
+
+
+def write(database: Database, edition: Edition, files: ResultFiles, outcomes: Sequence[Outcome]) -> set[int]:
+    """Write what items came to. Returns the ids of those that were this process's to end. Raises DatabaseError,
+    EditionLost, PlaceError, RecordError."""
+    ended = []
+    lines: dict[int, tuple[Status, str]] = {}
+    for outcome in outcomes:
+        result, item = outcome.result, outcome.item
+        if outcome.run is not None:
+            runs.record_run(database, outcome.run, outcome.attempts, record=result.record)
+        line = result_line(item.custom_id, result) if outcome.decided else ""
+        if line:
+            lines[item.id] = result.status, line
+        ended.append(Ended(item.id, result.status, result.kind, result.run_id or None, line))
+    done = items.end(database, edition, ended)
+    files.append([line for item_id, line in lines.items() if item_id in done])
+    return done

@@ -1,0 +1,139 @@
+"""From what a caller gives to a batch that can start: every check before anything is spent or written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from atomic.agent import Agent
+from atomic.errors import UsageError
+from atomic.models import ModelRef
+from atomic.policy import FallbackPolicy
+from atomic.runner import PolicyLike, check_budget, choose_policy, open_store, prepare
+from atomic.runner.prepare import DEFAULT_POLICY
+from atomic.settings import Settings, load_settings
+from atomic.text import slug
+from flows.batch import budget as budgets
+from flows.batch.facts import Asked, BatchRequest, OnBudget
+from flows.batch.results import check_output
+from flows.batch.tracking import Track
+from flows.inputs import Checked, Choice, check
+
+
+def prepare_batch(
+    input: str | Path,  # noqa: A002 - what it is called everywhere
+    *,
+    name: str | None = None,
+    output: str | Path | None = None,
+    template: str | Path | None = None,
+    format: str | None = None,  # noqa: A002
+    policy: PolicyLike | None = None,
+    models: Sequence[str | ModelRef] = (),
+    agent: Agent | str | None = None,
+    cwd: str | Path | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    slash: bool = False,
+    edition: str | None = None,
+    new: bool = False,
+    retry_failed: bool = False,
+    redo: bool = False,
+    limit: int | None = None,
+    concurrency: int | None = None,
+    max_cost: float | None = None,
+    max_tokens: int | None = None,
+    on_budget: OnBudget = "finish",
+    stop_after: int | None = None,
+    deadline: float | None = None,
+    track: Track | None = None,
+    config: str | Path | None = None,
+    settings: Settings | None = None,
+) -> BatchRequest:
+    """Check a batch whole.
+
+    ``name`` is by default that of the input's file; ``output`` is the folder of the results, by default
+    ``<name>-results`` beside the input. ``policy`` and ``models`` hold for the items that name none of their own.
+    ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
+    cooldowns is given up. None: what the settings say.
+
+    Raises UsageError: InputError with all problems of the input, or those of :func:`atomic.prepare`.
+    """
+    path = Path(input).expanduser()
+    settings = load_settings(cwd, config) if settings is None else settings
+    form = prepare(
+        "-", policy=policy, models=models, agent=agent, cwd=cwd, tags=tags, metadata=metadata, settings=settings
+    )
+    named = _name(path.stem if name is None else name)
+    checked = check(
+        path,
+        known_policies={DEFAULT_POLICY, *settings.policies},
+        base_cwd=form.cwd,
+        template=None if template is None else Path(template).expanduser(),
+        format=format,
+        slash=slash,
+    )
+    checked.require_sound()
+    policies = _policies(checked, form.policy, settings)
+    for chosen in {id(one): one for one in policies.values()}.values():
+        check_budget(chosen, form.catalog.price_known)
+    budget = budgets.Budget(_bound("max_cost", max_cost), int(_bound("max_tokens", max_tokens)))
+    budgets.check_budget(budget, list(policies.values()), form.catalog.price_known)
+    folder = path.parent / f"{slug(named)}-results" if output is None else Path(output).expanduser()
+    folder = folder.absolute()
+    check_output(folder, named)
+    own = settings.batch
+    return BatchRequest(
+        name=named,
+        checked=checked,
+        slash=slash,
+        output=folder,
+        form=form,
+        policies=policies,
+        budget=budget,
+        asked=Asked(
+            edition=edition,
+            new=new,
+            retry_failed=retry_failed,
+            redo=redo,
+            limit=None if limit is None else _at_least("limit", limit, 1),
+            on_budget=on_budget,
+            deadline=deadline,
+            stop_after=own.stop_after if stop_after is None else _at_least("stop_after", stop_after, 0),
+            concurrency=own.concurrency if concurrency is None else _at_least("concurrency", concurrency, 1),
+            track=track or own.track,
+        ),
+        settings=settings,
+        store=open_store(settings),
+    )
+
+
+def _policies(checked: Checked, base: FallbackPolicy, settings: Settings) -> dict[Choice, FallbackPolicy]:
+    """The policy of each choice that items make: what an item says comes before what the batch says."""
+    found = {}
+    for choice in checked.choices:
+        if choice.policy is None:
+            found[choice] = choose_policy(base, choice.models, settings) if choice.models else base
+        else:
+            found[choice] = choose_policy(choice.policy, choice.models, settings)
+    return found
+
+
+def _name(name: str) -> str:
+    if not name.strip() or not name.isprintable() or "/" in name:
+        raise UsageError(
+            f"the batch's name {name!r} is blank, or holds control codes or '/'", hint="Give one by --name."
+        )
+    return name
+
+
+def _bound(what: str, value: float | None) -> float:
+    if value is not None and not 0 <= value < float("inf"):
+        raise UsageError(f"{what} = {value} is no bound", hint="Give a number from 0 on; 0 means none.")
+    return value or 0
+
+
+def _at_least(what: str, value: int, least: int) -> int:
+    if value < least:
+        raise UsageError(f"{what} = {value} makes no sense", hint=f"Give a number from {least} on.")
+    return value
