@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
+from sqlalchemy import ARRAY, URL, ColumnElement, Connection, Engine, Table, any_, create_engine, event, literal
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
@@ -85,6 +85,13 @@ class Database:
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that knows ON CONFLICT, in this database's dialect."""
         return sqlite.insert(table) if self.engine.dialect.name == "sqlite" else postgresql.insert(table)
+
+    def among(self, column: ColumnElement[str], values: Sequence[str]) -> ColumnElement[bool]:
+        """Whether the column's value is one of many. Postgres looks up an array by index; a list of thousands of
+        parameters it compares one by one."""
+        if self.engine.dialect.name == "sqlite":
+            return column.in_(values)
+        return column == any_(literal(list(values), ARRAY(column.type)))
 
     async def apart(self, function: Callable[Concatenate[Database, _P], _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """``function(database, …)`` in the database's own thread. A cancel does not undo what it does: it is carried

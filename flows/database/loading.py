@@ -8,25 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, bindparam, case, delete, func, null, select, update
+from sqlalchemy import Connection, Row, case, delete, func, null, select
 
 from atomic.errors import UsageError
-from flows.database import terms
+from flows.database import items, terms
 from flows.database.engine import Database
 from flows.database.facts import Edition, ItemRow, ItemState, Loaded
+from flows.database.statements import INSERT, MOVE, RENEW
 from flows.database.tables import items as t
 
 _CHUNK = 2000  # items in a transaction: others get their turn between two, and memory stays flat
-_FRESH: dict[str, Any] = {
-    "state": "pending",
-    "held": False,
-    "shard": None,
-    "parked_until": None,
-    "run_id": None,
-    "kind": None,
-    "result": None,
-}
-
 Change = Literal["kept", "changed", "again"]
 
 
@@ -60,11 +51,13 @@ def load(
     seen: set[int] = set()  # hashes: a hundred thousand ids of any length take a few MB
     found: Counter[str] = Counter()
     position = 0
+    with database.reading() as connection:
+        any_there = items.count(connection, edition.id).total > 0
     for chunk in _chunks(rows):
         _check_once(chunk, seen)
         with database.writing() as connection:
             terms.hold(connection, edition)
-            there = _there(connection, edition, chunk, whole=redo)
+            there = _there(database, connection, edition, chunk, whole=redo) if any_there else {}
             _insert(connection, edition, chunk, position, there, now)
             for change in _update(connection, chunk, position, there, retry_failed, redo, now):
                 found[change] += 1
@@ -90,13 +83,14 @@ def _check_once(chunk: Sequence[ItemRow], seen: set[int]) -> None:
 
 
 def _there(
-    connection: Connection, edition: Edition, chunk: Sequence[ItemRow], *, whole: bool
+    database: Database, connection: Connection, edition: Edition, chunk: Sequence[ItemRow], *, whole: bool
 ) -> dict[str, Row[*tuple[Any, ...]]]:
     """The items of a chunk that are in the edition. Sources, which may be long, come only of those that may need
     them: of answered ones when ``whole``."""
     source = t.c.source if whole else case((t.c.state == "answered", null()), else_=t.c.source).label("source")
     query = select(t.c.id, t.c.custom_id, t.c.digest, t.c.state, t.c.position, t.c.round, source)
-    wanted = query.where(t.c.edition_id == edition.id, t.c.custom_id.in_([row.custom_id for row in chunk]))
+    names = database.among(t.c.custom_id, [row.custom_id for row in chunk])
+    wanted = query.where(t.c.edition_id == edition.id, names)
     return {row.custom_id: row for row in connection.execute(wanted)}
 
 
@@ -108,14 +102,13 @@ def _insert(
     there: dict[str, Row[*tuple[Any, ...]]],
     now: float,
 ) -> None:
-    fixed = {"edition_id": edition.id, **_FRESH, "round": 0, "term": 0, "claims": 0, "changed_at": now}
     rows = [
-        {**fixed, "custom_id": row.custom_id, "digest": row.digest, "source": row.source, "position": at}
+        {"of": edition.id, "at": at, "name": row.custom_id, "sum": row.digest, "what": row.source, "now": now}
         for at, row in enumerate(chunk, position)
         if row.custom_id not in there
     ]
     if rows:
-        connection.execute(t.insert(), rows)
+        connection.execute(INSERT, rows)
 
 
 def _update(
@@ -137,16 +130,13 @@ def _update(
         yield change
         new = {"item": old.id, "at": at, "what": row.source}
         if change != "kept":
-            fresh.append({**new, "sum": row.digest, "nth": old.round + (redo and change == "again")})
+            fresh.append({**new, "now": now, "sum": row.digest, "nth": old.round + (redo and change == "again")})
         elif old.position != at or old.source not in (None, row.source):
             moved.append(new)
-    ours = t.c.id == bindparam("item")
-    values: dict[str, Any] = {"position": bindparam("at"), "source": bindparam("what")}
     if moved:
-        connection.execute(update(t).where(ours).values(values), moved)
+        connection.execute(MOVE, moved)
     if fresh:
-        anew = {**values, **_FRESH, "digest": bindparam("sum"), "round": bindparam("nth"), "changed_at": now}
-        connection.execute(update(t).where(ours).values(anew), fresh)
+        connection.execute(RENEW, fresh)
 
 
 def _drop(database: Database, edition: Edition, seen: set[int]) -> int:
