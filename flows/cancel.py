@@ -8,9 +8,8 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
 from enum import Enum
+from typing import Protocol
 from uuid import UUID
-
-from prefect.client.orchestration import get_client
 
 POLL = 2.0  # seconds between two looks at the flow run's state; a look costs the server some 5 ms
 LOOK_LIMIT = 10.0  # seconds for one look; a server that is away is asked again
@@ -23,6 +22,12 @@ class Stopped(Enum):
     INTERRUPT = signal.SIGINT
     TERMINATE = signal.SIGTERM
     PREFECT = "Prefect"  # its state was set to Cancelling or Cancelled
+
+
+class Stoppable(Protocol):
+    """What can be ended early. Only the first word counts; later ones come while agents are being stopped."""
+
+    def stop(self, by: Stopped) -> None: ...
 
 
 class Stopping:
@@ -41,8 +46,8 @@ class Stopping:
 
 
 @contextlib.contextmanager
-def signals_to(stopping: Stopping) -> Iterator[None]:
-    """SIGINT and SIGTERM stop the task instead of breaking into whatever runs. Prefect's own handler for SIGTERM raises
+def signals_to(stopping: Stoppable) -> Iterator[None]:
+    """SIGINT and SIGTERM stop the work instead of breaking into whatever runs. Prefect's own handler for SIGTERM raises
     at any point of the program, also in the middle of writing a record. Only the main thread can have signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -60,7 +65,7 @@ def signals_to(stopping: Stopping) -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def watched(flow_run_id: UUID, stopping: Stopping) -> AsyncIterator[None]:
+async def watched(flow_run_id: UUID, stopping: Stoppable) -> AsyncIterator[None]:
     """Look at the flow run's state all the while; Cancelling and Cancelled stop the task."""
     watcher = asyncio.get_running_loop().create_task(_watch(flow_run_id, stopping))
     try:
@@ -71,7 +76,9 @@ async def watched(flow_run_id: UUID, stopping: Stopping) -> AsyncIterator[None]:
             await watcher
 
 
-async def _watch(flow_run_id: UUID, stopping: Stopping) -> None:
+async def _watch(flow_run_id: UUID, stopping: Stoppable) -> None:
+    from prefect.client.orchestration import get_client
+
     while True:
         await asyncio.sleep(POLL)
         with contextlib.suppress(Exception):  # a server that is away says nothing

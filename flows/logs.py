@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-OURS = frozenset({"attempt", "run-prompt"})
+OURS = frozenset({"attempt", "run-prompt", "shard", "batch-shard", "run-batch"})
 _EXPECTED = ("Finished in state", "Task run failed with state")
 
 

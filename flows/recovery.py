@@ -74,6 +74,9 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
     """End a flow run and its task runs as the record says, unless they have ended. Raises ObjectNotFound for a flow run
     that the server does not know."""
     flow_run: FlowRun = await client.read_flow_run(flow_run_id)
+    if run.batch is not None:
+        await _settle_shard(flow_run, client)
+        return
     tasks = await client.read_task_runs(
         flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])), limit=200
     )
@@ -84,6 +87,22 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
             await client.set_task_run_state(task.id, state, force=True)
     if flow_run.state is None or not flow_run.state.is_final():
         await client.set_flow_run_state(flow_run_id, _state_of(run), force=True)
+
+
+async def _settle_shard(flow_run: FlowRun, client: PrefectClient) -> None:
+    """End a batch's flow run that a kill left, with its task runs, and the one that it is part of: they were of one
+    process. The items go on in another."""
+    crashed: State[Any] = Crashed(message="the process that carried it out was killed")
+    tasks = FlowRunFilter(id=FlowRunFilterId(any_=[flow_run.id]))
+    for task in await client.read_task_runs(flow_run_filter=tasks, limit=200):
+        if task.state is None or not task.state.is_final():
+            await client.set_task_run_state(task.id, crashed, force=True)
+    if flow_run.state is None or not flow_run.state.is_final():
+        await client.set_flow_run_state(flow_run.id, crashed, force=True)
+    if flow_run.parent_task_run_id is not None:
+        whole = (await client.read_task_run(flow_run.parent_task_run_id)).flow_run_id
+        if whole is not None:
+            await _settle_shard(await client.read_flow_run(whole), client)
 
 
 def _state_of(ended: RunRecord | AttemptSummary) -> State[Any]:

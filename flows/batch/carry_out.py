@@ -32,6 +32,7 @@ class BatchRun:
         self.stop = Stop()
         self.engine: Engine | None = None
         self.flow_run_id: str | None = None
+        self.result: BatchResult | None = None
         self._on_event = on_event
         self._warnings: list[str] = []
         self._begun_at = time.monotonic()
@@ -52,6 +53,7 @@ class BatchRun:
         if wanted(settings.webhook, result) and (wrong := await send(settings.webhook, result)) is not None:
             self.say(wrong)
             result = result.model_copy(update={"warnings": tuple(self._warnings)})
+        self.result = result
         return result
 
     def say(self, text: str) -> None:

@@ -112,7 +112,7 @@ class Engine:
 
     async def carry_out(self, open_shard: OpenShard = directly) -> None:
         """To the end, whatever ends it; then ``stop`` says why it ended before its time. A cancel stops what is live
-        and is passed on. Raises DatabaseError, EditionLost, PlaceError, RecordError; then, too, nothing lives any more."""
+        and is passed on. Raises DatabaseError, EditionLost, PlaceError, RecordError, when nothing lives any more."""
         steady = Steady()
         loop = asyncio.get_running_loop()
         self._check_budget()
