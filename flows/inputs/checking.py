@@ -74,7 +74,7 @@ class Checked:
 
     def changed(self) -> bool:
         """Whether input or template hold other bytes now than when they were checked."""
-        return any(print_.changed() for print_ in (self.fingerprint, self.template) if print_ is not None)
+        return any(taken is not None and taken.changed() for taken in (self.fingerprint, self.template))
 
 
 def check(
@@ -106,7 +106,7 @@ def check(
         tally.complain(rules.problem(None, None, "there is no item in it"))
     no_folder = folder_problem(base_cwd) if tally.homeless else None
     if no_folder is not None:
-        tally.complain(Problem(str(base_cwd), None, "cwd", f"{tally.homeless} items would be run in it: {no_folder}"))
+        tally.complain(Problem(str(base_cwd), None, "cwd", f"items that name no folder are run in it: {no_folder}"))
     return Checked(
         path=path,
         format=kind,

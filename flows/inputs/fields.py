@@ -138,12 +138,9 @@ def _given_prompt(fields: Mapping[str, Any], rules: Rules, complain: Complain) -
 
 def _check_prompt(field: str, prompt: str | Path, rules: Rules, complain: Complain) -> bool:
     try:
-        data = read_prompt(prompt, slash=rules.slash)
+        read_prompt(prompt, slash=rules.slash)
     except (PromptError, PlaceError) as error:
         complain(field, error.message)
-        return False
-    if b"\0" in data:
-        complain(field, "it holds a zero byte: it is no text")
         return False
     return True
 

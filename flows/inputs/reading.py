@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from flows.inputs.facts import Item, Problem, Read, Row, Rules
@@ -41,8 +42,9 @@ def read_items(
     """
     rules = rules_of(path, template=template, slash=slash)
     kind = format_of(path, format)
-    with Source(path) as source:
-        for read in read_rows(source, kind, rules, template):
+    # Closed in this order when the caller stops early: the rows and their sandbox, then the file.
+    with Source(path) as source, closing(read_rows(source, kind, rules, template)) as reading:
+        for read in reading:
             yield from read.problems
             if read.item is not None:
                 yield read.item
@@ -54,7 +56,7 @@ def rules_of(path: Path, *, template: Path | None, slash: bool, policies: frozen
     return Rules(str(path), folder, policies, slash, template is not None)
 
 
-def read_rows(source: Source, kind: str, rules: Rules, template: Path | None) -> Iterator[Read]:
+def read_rows(source: Source, kind: str, rules: Rules, template: Path | None) -> Generator[Read, None, None]:
     """What every row came to. Raises PlaceError for a template that cannot be read."""
     file: io.BufferedReader = io.BufferedReader(source, BUFFER)
     try:

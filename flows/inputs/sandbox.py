@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import StrictUndefined, Template, TemplateError, TemplateNotFound, TemplateSyntaxError, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-SECONDS = 5  # of processor time for one row: a template that is none of the hostile takes a thousandth of one
+SECONDS = 3  # of processor time for one row, which takes a thousandth of one when nothing is wrong
 MEMORY = 1024**3  # bytes of address space, of which an interpreter with Jinja takes a fifth
 LONGEST = 16 * 1024**2  # characters of a prompt: four times the largest window
 _FILE = "<template>"  # what Jinja calls a template that came as text

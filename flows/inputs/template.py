@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -59,7 +60,7 @@ class Renderer:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        with self._process:  # closes the pipes and waits
+        with suppress(BrokenPipeError), self._process:  # closes the pipes, whatever is still in them, and waits
             pass
 
     def render_all(self, rows: Iterable[Row | Problem]) -> Iterator[tuple[Row | Problem, Rendered]]:
@@ -119,8 +120,8 @@ class Renderer:
         self._over = True
         code = self._process.wait()
         if code == -signal.SIGXCPU:
-            return {"message": f"it takes more than {sandbox.SECONDS} seconds of processor time; the rest was left out"}
-        return {"message": f"the process that rendered it ended with {code}; the rest was left out"}
+            return {"message": f"it takes more than {sandbox.SECONDS} seconds of processor time, and was ended"}
+        return {"message": f"the process that rendered it ended with {code}"}
 
 
 def _encoded(row: Row) -> bytes | None:
