@@ -37,7 +37,9 @@ def _folder(store: RunStore, entry: LiveEntry) -> RunFolder:
     path = Path(entry.folder) if entry.folder else store.spool / run_path(entry.run_id)
     if entry.root and entry.root != store.root:
         spool = path.parents[len(run_path(entry.run_id).parts) - 1]
-        store = RunStore(entry.root, home=store.home, spool=spool, fsync=store.fsync, level=store.level)
+        store = RunStore(
+            entry.root, home=store.home, spool=spool, fsync=store.fsync, level=store.level, redact=store.redact
+        )
     return RunFolder(path, store)
 
 

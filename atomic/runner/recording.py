@@ -18,7 +18,7 @@ from atomic.runner.results import result_of, verdicts_of
 def create_run(store: RunStore, request: RunRequest, flow_run_id: str | None) -> RunFolder:
     """A new run in the store, with all that is known before its first attempt. Raises PlaceError, RecordError."""
     return store.create(
-        request.prompt,
+        _kept(store, request.prompt),
         key=request.key,
         name=request.name,
         batch=request.batch,
@@ -39,10 +39,15 @@ def recorded_result(store: RunStore, record: RunRecord, prompt: bytes) -> RunRes
     Raises RecordError."""
     folder = store.open(record.run_id)
     attempts = [attempt.read() for attempt in folder.attempts()]
-    if folder.prompt != prompt:
+    if folder.prompt != _kept(store, prompt):
         warning = f"key {record.key!r} stands for the answer to another prompt, which is returned: see the record"
         record = record.model_copy(update={"warnings": (*record.warnings, warning)})
     return result_of(record, verdicts_of(attempts), run_place(store, folder))
+
+
+def _kept(store: RunStore, prompt: bytes) -> bytes:
+    """The prompt as the record has it."""
+    return prompt if store.redact is None else store.redact.raw(prompt)
 
 
 def run_place(store: RunStore, folder: RunFolder) -> str:
