@@ -100,8 +100,8 @@ async def measure(sessions: int, rounds: int) -> list[Row]:
         least = dict.fromkeys(subjects, (float("inf"), float("inf")))
         for _ in range(rounds):
             for name, (count, make) in subjects.items():
-                wall, cpu = await seconds_each([make() for _ in range(count)])
-                least[name] = min(least[name][0], wall), min(least[name][1], cpu)
+                took, used = await seconds_each([make() for _ in range(count)])
+                least[name] = min(least[name][0], took), min(least[name][1], used)
     wall = {name: figures[0] for name, figures in least.items()}
     return [
         Row("instant agent, fsync off / bare", wall["whole"] / wall["bare"], "×", INSTANT_TARGET),
