@@ -340,7 +340,7 @@ class TestSpending:
         self, store: RunStore, clock: Clock
     ) -> None:
         nothing_sent = bad(KIND.OVERFLOW, usage=Usage(cost_usd=0), cost_usd=0.0)
-        unpriced = OK.model_copy(update={"cost_usd": None})
+        unpriced = OK.model_copy(update={"usage": Usage(input=10, output=5), "cost_usd": None})
         result, _, _ = await carried_out(store, clock, TWO, nothing_sent, unpriced)
         assert (result.cost_usd, result.usage.cost_usd) == (None, None)
 
