@@ -18,7 +18,7 @@ from atomic.text import Masker, slug
 from atomic.verdict.facts import Usage, Verdict
 from flows.markdown import cell, code
 
-TELL_LIMIT = 10.0  # seconds for one call to the server, retries included; the run does not wait for more at its end
+TELL_LIMIT = 5.0  # seconds for one call to the server, retries included; the run does not wait for more at its end
 MOST_EVIDENCE = 5
 MOST_WARNINGS = 10
 ATTEMPT_LINK = "attempt"

@@ -25,8 +25,8 @@ from atomic.record.files import make_folder, write_file
 from atomic.runner import PolicyLike, RunRequest, RunResult, open_store, prepare, raise_unanswered
 from atomic.settings import Settings, load_settings
 from flows.calls import Call, current_watcher, hand_over
-from flows.cancel import Stopped
-from flows.recovery import note_unsettled
+from flows.cancel import Stopped, absorbing, handlers_of_caller
+from flows.unsettled import note_unsettled
 
 PARAMETER_LIMIT = 64 * 1024  # bytes of a prompt that Prefect is given; it refuses 512 KiB, and lists parameters whole
 PROMPTS = "prompts"  # in the home: prompts above the limit, by their sha256, so that a run can be started again
@@ -83,7 +83,8 @@ class PromptFlow(Flow[..., Any]):
         hand_over(call)
         as_flow: Any = super()
         try:
-            state: State[RunResult] = await as_flow.__call__(**parameters, return_state=True, wait_for=wait_for)
+            with absorbing():
+                state: State[RunResult] = await as_flow.__call__(**parameters, return_state=True, wait_for=wait_for)
         except (httpx.HTTPError, RuntimeError, OSError) as error:
             result = _told_in_vain(call, error)
         else:
@@ -109,7 +110,7 @@ def _prepared(
     """The call, checked whole, and the flow run's parameters: plain data, and nothing secret. Raises UsageError."""
     settings = load_settings(given.get("cwd"), config) if settings is None else settings
     request = prepare(prompt, settings=settings, **given)
-    call = Call(request, store or open_store(settings), current_watcher())
+    call = Call(request, store or open_store(settings), current_watcher(), handlers_of_caller())
     policy, agent = given.get("policy"), given.get("agent")
     parameters = {
         **_prompt_parameters(request, settings.home),

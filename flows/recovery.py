@@ -30,6 +30,10 @@ from atomic.text import one_line
 from flows.unsettled import Unsettled, notes_in, recover_and_note
 
 SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
+# The server writes task runs a few seconds after it has heard of them. One that was lost with its process never comes.
+RECORDER_LIMIT = 5.0
+RECORDER_POLL = 0.5
+LOST_AFTER = 60.0
 FORGET_AFTER = 86_400.0  # seconds; a flow run unknown to the server for longer was a private server's
 
 
@@ -59,20 +63,34 @@ async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> No
     try:
         note = Unsettled.model_validate(read_object(path))
         run = await asyncio.to_thread(store.read, note.run_id)
-        await settle_run(run, UUID(note.flow_run_id), client)
     except (FileNotFoundError, RecordDamaged, RunNotFound, ValidationError):
-        pass  # nothing is left that it could be about
+        told = True  # nothing is left that it could be about
     except RecordError:
-        return
-    except ObjectNotFound:
-        if time.time() - note.noted_at < FORGET_AFTER:
-            return  # it may be another server's, which is asked another time
-    await asyncio.to_thread(path.unlink, missing_ok=True)
+        told = False
+    else:
+        told = await _settled(note, run, client)
+    if told:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
-async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -> None:
-    """End a flow run and its task runs as the record says, unless they have ended. Raises ObjectNotFound for a flow run
-    that the server does not know."""
+async def _settled(note: Unsettled, run: RunRecord, client: PrefectClient) -> bool:
+    """Whether nothing is left to be told about a note's flow run."""
+    while True:
+        age = time.time() - note.noted_at
+        try:
+            missing = await settle_run(run, UUID(note.flow_run_id), client)
+        except ObjectNotFound:
+            return age > FORGET_AFTER  # before, it may be another server's, which is asked another time
+        if not missing or age > LOST_AFTER:
+            return True
+        if age > RECORDER_LIMIT:
+            return False
+        await asyncio.sleep(RECORDER_POLL)
+
+
+async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -> int:
+    """End a flow run and its task runs as the record says, unless they have ended. Returns how many attempts have no
+    task run there yet. Raises ObjectNotFound for a flow run that the server does not know."""
     flow_run: FlowRun = await client.read_flow_run(flow_run_id)
     tasks = await client.read_task_runs(
         flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])), limit=200
@@ -84,6 +102,7 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
             await client.set_task_run_state(task.id, state, force=True)
     if flow_run.state is None or not flow_run.state.is_final():
         await client.set_flow_run_state(flow_run_id, _state_of(run), force=True)
+    return len(by_number.keys() - {_number(task) for task in tasks})
 
 
 def _state_of(ended: RunRecord | AttemptSummary) -> State[Any]:

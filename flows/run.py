@@ -97,7 +97,7 @@ async def _carry_out(call: Call) -> None:
             name = one_line(call.request.name)
             teller.tell(lambda client: client.update_flow_run(flow_run_id, name=name))
         try:
-            with signals_to(stopping):
+            with signals_to(stopping, call.handlers):
                 async with watched(flow_run_id, stopping):
                     call.result = await execute(
                         call.request,
