@@ -28,6 +28,11 @@ class RunQuery:
     since: float | None = None
     until: float | None = None
 
+    @property
+    def given(self) -> bool:
+        """Whether anything is asked for at all."""
+        return self != RunQuery()
+
     def takes(self, run: RunRecord) -> bool:
         """Whether a run is meant, its time apart."""
         return (

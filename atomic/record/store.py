@@ -112,6 +112,10 @@ class RunStore:
                 return decode_run(data, f"{self.root}/{run_path(run_id)}/{RUN_FILE}")
         raise not_found(self._sources(), run_id)
 
+    def ids(self, prefix: str = "") -> Iterator[str]:
+        """The ids of all runs that begin so, the newest first. Reads no record."""
+        return run_ids(self._sources(), prefix)
+
     def iter_runs(
         self,
         *,
@@ -123,7 +127,7 @@ class RunStore:
         on and before the other. What cannot be read is passed over and told to ``on_damaged``."""
         oldest = "" if since is None else first_id(since)
         end = None if until is None else first_id(until)
-        for run_id in run_ids(self._sources()):
+        for run_id in self.ids():
             if run_id < oldest:
                 return
             if end is not None and run_id >= end:

@@ -52,9 +52,13 @@ def _kept(store: RunStore, prompt: bytes) -> bytes:
 
 def run_place(store: RunStore, folder: RunFolder) -> str:
     """Where a run's files are: the folder, or the URL it was moved to."""
-    if folder.path.is_dir():
-        return str(folder.path)
-    return f"{store.root.rstrip('/')}/{run_path(folder.run_id)}"
+    return str(folder.path) if folder.path.is_dir() else place_of(store, folder.run_id)
+
+
+def place_of(store: RunStore, run_id: str) -> str:
+    """Where the files of a recorded run are, be it live, finished, or moved elsewhere."""
+    path = store.spool / run_path(run_id)
+    return str(path) if path.is_dir() else f"{store.root.rstrip('/')}/{run_path(run_id)}"
 
 
 def policy_digest(policy: FallbackPolicy) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.figures import count, money
-from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, page, paint, say, write, write_json
+from flows.cli import completion
+from flows.cli.output import BOLD, DIM, GREEN, RED, page, paint, say, write, write_json
 
 if TYPE_CHECKING:
     from atomic.record import AttemptFolder, RunFolder
@@ -24,7 +24,12 @@ SHOWN_ANSWER = 600  # characters of an answer that `explain` repeats
 
 def explain(
     what: Annotated[
-        str, typer.Argument(metavar="STREAM|RUN[/N]", help="A stream's file, or a run: id, its beginning, latest.")
+        str,
+        typer.Argument(
+            metavar="STREAM|RUN[/N]",
+            help="A stream's file, or a run: id, its beginning, latest.",
+            autocompletion=completion.streams,
+        ),
     ],
     exit_code: Annotated[
         int | None, typer.Option("--exit-code", help="The agent's exit code, where one is known.")
@@ -45,7 +50,12 @@ def explain(
 
 def cat(
     run: Annotated[
-        str, typer.Argument(metavar="RUN[/N]", help="A run (id, its beginning, latest), or one attempt of it.")
+        str,
+        typer.Argument(
+            metavar="RUN[/N]",
+            help="A run (id, its beginning, latest), or one attempt of it.",
+            autocompletion=completion.runs,
+        ),
     ],
     events: Annotated[
         list[str] | None, typer.Option("--events", "-e", metavar="TYPE", help="Only these events; may be repeated.")
@@ -155,6 +165,7 @@ def _type(line: bytes) -> bytes:
 
 def _reasons(title: str, verdict: Verdict) -> list[str]:
     from atomic.text import one_line, printable
+    from flows.cli.verdict_lines import MESSAGE, evidence_lines, warning_lines, work_lines
 
     def out(text: str, *codes: str) -> str:
         return paint(text, *codes, stream=sys.stdout)
@@ -162,35 +173,14 @@ def _reasons(title: str, verdict: Verdict) -> list[str]:
     said = out("answered", GREEN, BOLD) if verdict.answered else out(f"failed: {verdict.kind}", RED, BOLD)
     lines = [f"{said}  {out(printable(title), DIM)}"]
     if verdict.message:
-        lines.append(f"  {one_line(verdict.message, 500)}")
+        lines.append(f"  {one_line(verdict.message, MESSAGE)}")
     if verdict.answered_by:
         lines.append(f"  by {printable(verdict.answered_by)}")
     if verdict.answer:
         lines.append(f"  {'answer' if verdict.answered else 'text so far'}: {one_line(verdict.answer, SHOWN_ANSWER)}")
     if verdict.evidence:
         lines.append(out("evidence", BOLD))
-    for one in verdict.evidence:
-        where = f"line {one.line}, byte {one.offset}" if one.line else "outside the stream"
-        lines.append(f"  {where}  {printable(one.event)}  {out(one_line(one.text, 300), DIM)}".rstrip())
-    usage = verdict.usage
-    cost = money(verdict.cost_usd if verdict.cost_usd is not None else usage.cost_usd)
-    read, wrote, cached = count(usage.input), count(usage.output), count(usage.cache_read)
-    lines += [
-        out("what happened", BOLD),
-        f"  {_several(verdict.turns, 'turn')}, {_several(verdict.tool_calls, 'tool call')}"
-        + (f" ({verdict.failed_tool_calls} failed)" if verdict.failed_tool_calls else "")
-        + f", {_several(verdict.retries, 'retry', 'retries')}, {_several(verdict.compactions, 'compaction')}",
-        f"  tokens: {read} in, {wrote} out, {cached} from cache · {cost}",
-        f"  stream: {_several(verdict.records, 'record')}, {_several(verdict.noise, 'line')} of noise"
-        + (f", {verdict.torn} bytes torn" if verdict.torn else "")
-        + f", {'settled' if verdict.settled else 'not settled'}"
-        + f", exit code {'unknown' if verdict.exit_code is None else verdict.exit_code}",
-    ]
-    if verdict.stopped:
-        lines.append(f"  stopped by us: {verdict.stopped}")
-    lines += [f"{out('warning', YELLOW)} {one_line(warning, 500)}" for warning in verdict.warnings]
-    return lines
-
-
-def _several(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    lines += [f"  {line}" for line in evidence_lines(verdict)]
+    lines.append(out("what happened", BOLD))
+    lines += [f"  {line}" for line in work_lines(verdict)]
+    return [*lines, *warning_lines(verdict.warnings)]
