@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from atomic.errors import RecordDamaged
+from atomic.processes import living_markers
 from atomic.record import Owner, RunFolder, RunStore
 from atomic.record.layout import is_run_id, run_path
 from atomic.record.live import LiveEntry
 from atomic.record.owner import OwnerState, state_of
-from atomic.recovery.agents import living_markers
 
 
 def dead_runs(store: RunStore) -> list[RunFolder]:

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import pytest
 
+from atomic.processes import living_markers
 from atomic.record import RunRecord, RunStore
-from atomic.recovery.agents import living_markers
 from flows.server import ServerInfo, choose, stop_server
 
 if TYPE_CHECKING:
