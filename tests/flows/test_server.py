@@ -14,10 +14,9 @@ import httpx
 import pytest
 
 from atomic.errors import ServerError
-from flows.server import ensure_server, named_server, server_status, stop_server
+from flows.server import ServerInfo, ensure_server, named_server, server_status, stop_server
 from flows.server.environment import server_environment
 from flows.server.facts import STATE, read_info, server_folder
-from flows.server.local import _started
 from flows.server.private import PREFIX
 from tests.flows.prefect_server import until
 
@@ -50,29 +49,36 @@ def bound(stranger: socket.socket, port: int) -> bool | None:
     return True
 
 
-def test_two_that_start_a_server_at_once_share_it_and_a_dead_one_is_replaced(tmp_path: Path) -> None:
-    commands = [python(ENSURE, str(tmp_path)) for _ in range(2)]
+@pytest.fixture
+def home(tmp_path: Path, server: ServerInfo) -> Path:
+    """A home that has been used before: what a server of this Prefect needs is compiled, an empty database is there."""
+    server_folder(tmp_path)
+    (tmp_path / "prefect" / "cache").symlink_to(server.folder / "cache")
+    return tmp_path
+
+
+def test_two_that_start_a_server_at_once_share_it_and_a_dead_one_is_replaced(home: Path) -> None:
+    commands = [python(ENSURE, str(home)) for _ in range(2)]
     pids = {int(command.communicate()[0]) for command in commands}
     assert len(pids) == 1
-    info = ensure_server(tmp_path)
+    info = ensure_server(home)
     assert {info.pid} == pids
-    assert server_status(tmp_path).healthy
+    assert server_status(home).healthy
 
     os.kill(info.pid, signal.SIGKILL)
     until(lambda: None if info.alive() else True)
-    assert not server_status(tmp_path).running
+    assert not server_status(home).running
     with socket.socket() as stranger:  # the port is taken meanwhile
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         until(lambda: bound(stranger, info.port))
         stranger.listen()
-        other = ensure_server(tmp_path)
+        other = ensure_server(home)
     assert other.pid != info.pid
     assert other.port != info.port
 
-    assert stop_server(tmp_path) is not None
+    assert stop_server(home) is not None
     assert not other.alive()
-    assert stop_server(tmp_path) is None
-    assert not _started
+    assert stop_server(home) is None
 
 
 def test_a_server_of_another_version_is_named_with_the_way_out(tmp_path: Path) -> None:
@@ -94,19 +100,18 @@ def test_a_damaged_state_file_is_no_server(tmp_path: Path, content: bytes) -> No
     assert not server_status(tmp_path).running
 
 
-def test_a_server_that_cannot_start_says_where_its_log_is(tmp_path: Path) -> None:
-    folder = server_folder(tmp_path)
+def test_a_server_that_cannot_start_says_where_its_log_is(home: Path) -> None:
+    folder = server_folder(home)
     (folder / "prefect.db").mkdir()
     with pytest.raises(ServerError) as raised:
-        ensure_server(tmp_path)
+        ensure_server(home)
     assert str(folder) in (raised.value.hint or "")
     assert Path(raised.value.log).read_text()
-    _started.popitem()[1].wait()
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGKILL])
-def test_of_a_private_server_nothing_stays(tmp_path: Path, number: signal.Signals | None) -> None:
-    command = python(PRIVATE, str(tmp_path), "end" if number is None else "wait")
+def test_of_a_private_server_nothing_stays(home: Path, number: signal.Signals | None) -> None:
+    command = python(PRIVATE, str(home), "end" if number is None else "wait")
     assert command.stdout is not None
     pid, folder, url = command.stdout.readline().decode().split()
     if number is not None:
@@ -116,7 +121,7 @@ def test_of_a_private_server_nothing_stays(tmp_path: Path, number: signal.Signal
 
     until(lambda: None if Path(folder).exists() else True)
     until(lambda: None if Path(f"/proc/{pid}").exists() else True)
-    assert not (tmp_path / "prefect" / STATE).exists()
+    assert not (home / "prefect" / STATE).exists()
     assert Path(folder).name.startswith(PREFIX)
     assert Path(folder).parent == Path(tempfile.gettempdir()).resolve()
 
