@@ -14,7 +14,16 @@ from atomic.errors import RecordDamaged, RecordError
 from atomic.framing import open_stream
 from atomic.record.compress import put_to_rest
 from atomic.record.facts import AttemptRecord, RunRecord, StreamFile
-from atomic.record.files import FOLDER_MODE, decode_object, encode, place_error, read_object, write_file, write_new
+from atomic.record.files import (
+    DAMAGED_HINT,
+    FOLDER_MODE,
+    decode_object,
+    encode,
+    place_error,
+    read_object,
+    write_file,
+    write_new,
+)
 from atomic.record.layout import (
     ATTEMPT_FILE,
     OVERLAY_FOLDER,
@@ -211,7 +220,7 @@ def run_record(value: dict[str, object], path: str) -> RunRecord:
 def _unfit(path: Path | str, error: ValidationError) -> RecordDamaged:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the object"
-    return RecordDamaged(f"{path} is damaged: {where}: {first['msg']}", path=str(path), offset=0)
+    return RecordDamaged(f"{path} is damaged: {where}: {first['msg']}", hint=DAMAGED_HINT, path=str(path), offset=0)
 
 
 def decode_run(data: bytes, path: str) -> RunRecord:

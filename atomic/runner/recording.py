@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import orjson
 
+from atomic.errors import RecordDamaged
 from atomic.policy import FallbackPolicy
 from atomic.record import RunFolder, RunRecord, RunStore
 from atomic.record.layout import run_path
@@ -38,7 +39,14 @@ def recorded_result(store: RunStore, record: RunRecord, prompt: bytes) -> RunRes
     """The result of a run that was answered before, for the caller who asks again with its key and this prompt.
     Raises RecordError."""
     folder = store.open(record.run_id)
-    attempts = [attempt.read() for attempt in folder.attempts()]
+    attempts, damaged = [], []
+    for attempt in folder.attempts():
+        try:
+            attempts.append(attempt.read())
+        except RecordDamaged as error:  # the answer is in the run's own file
+            damaged.append(error.message)
+    if damaged:
+        record = record.model_copy(update={"warnings": (*record.warnings, *damaged)})
     if folder.prompt != _kept(store, prompt):
         warning = f"key {record.key!r} stands for the answer to another prompt, which is returned: see the record"
         record = record.model_copy(update={"warnings": (*record.warnings, warning)})
