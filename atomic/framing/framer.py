@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from io import BytesIO
-from operator import itemgetter
+from operator import countOf, itemgetter
 from typing import Any
 
 from atomic.framing.decode import is_whole
@@ -23,12 +23,11 @@ _PAST_UPDATE = b'{"type":"message_update-'  # the least bytes that are greater t
 _BETWEEN_UPDATES = b"}\n" + _UPDATE
 _NO_LINE = b"\0"  # no line begins so: damage is taken out before
 _CLOSE = ord("}")
-_ONLY_CLOSE = {_CLOSE}
 _before_lf = itemgetter(-2)
 
 _DENSE = 2048  # bytes a line; shorter ones are looked at many at once
 _DENSEST = 200  # bytes a line; where they are shorter, one search over all costs less than a look at each
-_MIXED_BLOCK = 32 * 1024  # bytes of lines looked at together where others than updates were among the last ones
+_BLOCK = 64 * 1024  # bytes of short lines looked at together; one odd line makes only these be looked at one by one
 
 _NULS = re.compile(rb"\0+")
 
@@ -47,7 +46,6 @@ class Framer:
         self._pending = Pending(sorter.passed, sorter.whole)
         self._passes_updates = "message_update" in sorter.passed
         self._dense = False  # whether the last chunk's lines were short
-        self._mixed = False  # whether others than updates were among them
 
     def feed(self, chunk: bytes) -> list[Record]:
         """The records that are whole with these bytes."""
@@ -158,19 +156,16 @@ class Framer:
     def _cut_dense(self, chunk: bytes, start: int, stop: int, base: int) -> None:
         reader = BytesIO(chunk)
         reader.seek(start)
-        block = _MIXED_BLOCK if self._mixed else len(chunk)
-        self._mixed = False
         passed = 0
         first = latest = start
         while start < stop:
-            lines = reader.readlines(min(block, stop - start))
+            lines = reader.readlines(min(_BLOCK, stop - start))
             end = reader.tell()
             if _are_updates(lines, chunk, start, end):
                 passed += len(lines)
                 start = end
                 latest = end - len(lines[-1])
             else:
-                self._mixed = True
                 if passed:
                     self._sorter.pass_updates(passed, base + first, chunk, latest, start - 1, base + latest)
                     passed = 0
@@ -207,4 +202,4 @@ def _are_updates(lines: list[bytes], chunk: bytes, start: int, end: int) -> bool
             and lines[-1].endswith(b"}\n")
             and chunk.count(_BETWEEN_UPDATES, start, end) == len(lines) - 1
         )
-    return min(lines) >= _UPDATE and max(lines) < _PAST_UPDATE and set(map(_before_lf, lines)) == _ONLY_CLOSE
+    return min(lines) >= _UPDATE and max(lines) < _PAST_UPDATE and countOf(map(_before_lf, lines), _CLOSE) == len(lines)
