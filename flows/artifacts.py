@@ -78,7 +78,7 @@ def run_artifact(result: RunResult, masker: Masker, *, flow_run_id: UUID) -> Cal
     """The table of a run's attempts, on its flow run: with a key, and so with versions, where the run has a name."""
     artifact = ArtifactCreate(
         type="table",
-        key=f"run-{slug(result.name)}" if result.name else None,
+        key=f"run-{slug(masker(result.name))}" if result.name else None,
         description=run_markdown(result, masker),
         data=json.dumps(attempt_rows(result, masker)),
         flow_run_id=flow_run_id,

@@ -7,6 +7,7 @@ note in the home stays until it has been told.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from atomic.errors import RecordDamaged, RecordError, RunNotFound
 from atomic.failures import FailureKind
 from atomic.record import AttemptSummary, RunRecord, RunStore
 from atomic.record.files import read_object
+from atomic.record.owner import OwnerState, state_of
 from atomic.recovery import Adopt, Recovered
 from atomic.runner import open_store
 from atomic.settings import load_settings
-from atomic.text import one_line
+from atomic.text import Masker, one_line
 from flows.unsettled import Unsettled, notes_in, recover_and_note
 
 SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
@@ -68,15 +70,23 @@ async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> No
     except RecordError:
         told = False
     else:
-        told = await _settled(note, run, client)
+        told = not _owners_to_tell(note, run) and await _settled(note, run, client)
     if told:
         await asyncio.to_thread(path.unlink, missing_ok=True)
+
+
+def _owners_to_tell(note: Unsettled, run: RunRecord) -> bool:
+    """Whether the run has no end yet, or the process that carries it out is about to tell the server of it."""
+    if run.ended_at is None:
+        return True
+    alive = run.owner is not None and state_of(run.owner) is not OwnerState.DEAD
+    return note.owner_tells and alive and time.time() - run.ended_at < LOST_AFTER
 
 
 async def _settled(note: Unsettled, run: RunRecord, client: PrefectClient) -> bool:
     """Whether nothing is left to be told about a note's flow run."""
     while True:
-        age = time.time() - note.noted_at
+        age = time.time() - max(note.noted_at, run.ended_at or 0.0)
         try:
             missing = await settle_run(run, UUID(note.flow_run_id), client)
         except ObjectNotFound:
@@ -106,9 +116,9 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
 
 
 def _state_of(ended: RunRecord | AttemptSummary) -> State[Any]:
-    message = one_line(ended.message, 1000)
+    message = one_line(Masker.of(os.environ)(ended.message), 1000)
     if ended.status == "answered":
-        return Completed(message=f"answered by {ended.answered_by or 'the agent'}")
+        return Completed(message=f"answered by {one_line(ended.answered_by or 'the agent')}")
     if ended.kind is FailureKind.CANCELLED:
         return Cancelled(message=message)
     if ended.kind is FailureKind.INTERRUPTED or ended.status in (None, "running"):

@@ -22,7 +22,7 @@ from atomic.record.layout import PROMPT_FILE, SESSION_FOLDER, STDERR_FILE, STREA
 from atomic.text import MASK, Masker
 
 _UPDATES = frozenset({"message_update", "tool_execution_update", "bash_execution_update"})
-_HEADERS = b'"headers"'
+HEADERS = b'"headers"'
 _MOST_NESTED = 100  # deeper ones are no records of an agent
 
 
@@ -45,7 +45,7 @@ def redacted_line(line: bytes, masker: Masker) -> bytes:
         kind = leading_type(line) or (_type_of(line) if b"_update" in line else "")
         if kind in _UPDATES:
             return f'{{"type":"{kind}"}}\n'.encode() if line.endswith(b"\n") else f'{{"type":"{kind}"'.encode()
-        if _HEADERS in line:
+        if HEADERS in line:
             line = without_headers(line)
     return masker.raw(line)
 
@@ -56,7 +56,7 @@ def without_headers(line: bytes) -> bytes:
     try:
         return encode(_masked(decode(line), 0)) + end
     except ValueError:
-        return line[: line.index(_HEADERS)] + end
+        return line[: line.index(HEADERS)] + end
 
 
 def _masked(value: Any, depth: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from flows.cli.output import BOLD, DIM, GREEN, RED, page, paint, say, write, wri
 
 if TYPE_CHECKING:
     from atomic.record import AttemptFolder, RunFolder
+    from atomic.text import Masker
     from atomic.verdict import Verdict
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
@@ -40,8 +41,10 @@ def explain(
 ) -> None:
     """Say why a session got its verdict: the kind, and the events that decided it."""
     from atomic.verdict import explanation
+    from atomic.verdict.masked import masked
 
-    verdict, title = _of_file(Path(what), exit_code, stderr) if _is_stream(what) else _of_run(what, config)
+    read, title, masker = _of_file(Path(what), exit_code, stderr) if _is_stream(what) else _of_run(what, config)
+    verdict = masked(read, masker)
     if as_json:
         write_json(explanation(verdict))
     else:
@@ -62,8 +65,12 @@ def cat(
     ] = None,
     config: Config = None,
 ) -> None:
-    """Print the raw events of a run, byte for byte as the agent wrote them, attempt after attempt."""
-    folder, n = _find(run, config)
+    """Print the raw events of a run, byte for byte as the agent wrote them, attempt after attempt.
+
+    On a terminal they come without control codes, headers and known secrets.
+    """
+    folder, n, masker = _find(run, config)
+    shown = _fit_for_eyes(masker) if sys.stdout.isatty() else None
     wanted = {name.encode() for given in events or () for name in given.split(",")}
     seen: dict[bytes, int] = {}
     for attempt in [folder.attempt(n)] if n else folder.attempts():
@@ -73,7 +80,7 @@ def cat(
                 seen[kind] = seen.get(kind, 0) + 1
                 if kind not in wanted:
                     continue
-            if not write(line):
+            if not write(line if shown is None else shown(line)):
                 return
     if wanted and not wanted & seen.keys():
         there = ", ".join(f"{kind.decode('utf-8', 'replace')} ({n})" for kind, n in sorted(seen.items()) if kind)
@@ -85,25 +92,27 @@ def _is_stream(what: str) -> bool:
     return path.is_file() or path.with_name(path.name + ".zst").is_file()
 
 
-def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[Verdict, str]:
+def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[Verdict, str, Masker]:
+    from atomic.agent import Agent
     from atomic.errors import PlaceError
+    from atomic.session import masker_for
     from atomic.verdict import read_verdict
 
     if stderr is not None and not stderr.is_file():
         raise PlaceError(f"{stderr}: no such file", path=str(stderr), reason="missing")
     try:
-        return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream)
+        return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise PlaceError(f"{stream}: {reason}", path=str(stream), reason=reason) from None
 
 
-def _of_run(what: str, config: Path | None) -> tuple[Verdict, str]:
+def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
     """The verdict of an attempt, read anew from its stream; without a number, of the last one."""
     from atomic.errors import RecordDamaged
     from atomic.verdict import read_verdict
 
-    folder, n = _find(what, config)
+    folder, n, masker = _find(what, config)
     attempts = folder.attempts()
     if not attempts:
         raise RecordDamaged(
@@ -113,33 +122,43 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str]:
     record = attempt.read()
     title = f"{folder.run_id}/{attempt.n} of {len(attempts)} · {record.model or 'the agent’s own model'}"
     try:
-        return read_verdict(
+        verdict = read_verdict(
             attempt.stream,
             exit_code=record.exit_code,
             stderr=attempt.stderr,
             stopped=record.verdict.stopped if record.verdict else None,
-        ), title
+        )
+        return verdict, title, masker
     except FileNotFoundError:
         if record.verdict is None:
             raise RecordDamaged(f"{attempt.path} holds no stream", path=str(attempt.path)) from None
-        return record.verdict, title
+        return record.verdict, title, masker
 
 
-def _find(text: str, config: Path | None) -> tuple[RunFolder, int | None]:
-    """The run, and the attempt's number where one is named. Raises RunNotFound, UsageError."""
+def _find(text: str, config: Path | None) -> tuple[RunFolder, int | None, Masker]:
+    """The run, the attempt's number where one is named, and what hides secrets. Raises RunNotFound, UsageError."""
     from atomic.errors import RunNotFound, UsageError
     from atomic.runner import open_store
+    from atomic.session import masker_for
     from atomic.settings import load_settings
 
     name, slash, number = text.partition("/")
     if slash and not (number.isascii() and number.isdigit() and int(number)):
         raise UsageError(f"{text!r} is neither a file nor RUN/N", hint="N is the attempt's number, from 1: latest/2")
-    folder = open_store(load_settings(config=config)).find(name)
+    settings = load_settings(config=config)
+    folder = open_store(settings).find(name)
     n = int(number) if slash else None
     if n is not None and n not in {attempt.n for attempt in folder.attempts()}:
         there = ", ".join(str(attempt.n) for attempt in folder.attempts()) or "none"
         raise RunNotFound(f"run {folder.run_id} has no attempt {n}; there are: {there}", run_id=text, nearest=())
-    return folder, n
+    return folder, n, masker_for(settings.agent.agent())
+
+
+def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
+    """What makes of a raw line one that may be shown."""
+    from atomic.record.redact import HEADERS, without_headers
+
+    return lambda line: masker.raw(without_headers(line) if HEADERS in line else line)
 
 
 def _lines(attempt: AttemptFolder) -> Iterator[bytes]:
