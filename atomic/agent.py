@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -92,10 +92,8 @@ class Agent:
         return self.command[1:3] == _SCRIPTED_MODULE
 
 
-def masked(argv: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-    """A command line that may be shown and kept: without the value of ``--api-key``, and without the values of
-    variables that are secret by their names."""
-    masker = Masker.of(env)
+def masked(argv: Sequence[str], masker: Masker) -> tuple[str, ...]:
+    """A command line that may be shown and kept: without the value of ``--api-key``, and without known secrets."""
     shown: list[str] = []
     for before, argument in zip(("", *argv), argv, strict=False):
         flag, equals, value = argument.partition("=")

@@ -18,7 +18,7 @@ from atomic.text import Masker, slug
 from atomic.verdict.facts import Usage, Verdict
 from flows.markdown import cell, code
 
-TELL_LIMIT = 10.0  # seconds for one call to the server, retries included; the run does not wait for more at its end
+TELL_LIMIT = 5.0  # seconds for one call to the server, retries included; the run does not wait for more at its end
 MOST_EVIDENCE = 5
 MOST_WARNINGS = 10
 ATTEMPT_LINK = "attempt"
@@ -78,7 +78,7 @@ def run_artifact(result: RunResult, masker: Masker, *, flow_run_id: UUID) -> Cal
     """The table of a run's attempts, on its flow run: with a key, and so with versions, where the run has a name."""
     artifact = ArtifactCreate(
         type="table",
-        key=f"run-{slug(result.name)}" if result.name else None,
+        key=f"run-{slug(masker(result.name))}" if result.name else None,
         description=run_markdown(result, masker),
         data=json.dumps(attempt_rows(result, masker)),
         flow_run_id=flow_run_id,

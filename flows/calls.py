@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from atomic.record import RunStore
 from atomic.runner import OnEvent, RunEnded, RunEvent, RunRequest, RunResult
@@ -19,6 +21,7 @@ class Call:
     request: RunRequest
     store: RunStore
     on_event: OnEvent | None = None
+    handlers: Mapping[signal.Signals, Any] = field(default_factory=dict)  # the caller's own, see flows.cancel
     flow_run_id: str | None = None  # None: the flow run has not begun
     result: RunResult | None = None
     cancelled: bool = False

@@ -6,9 +6,13 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from enum import Enum
+<<<<<<< HEAD
 from typing import Protocol
+=======
+from typing import Any
+>>>>>>> main
 from uuid import UUID
 
 POLL = 2.0  # seconds between two looks at the flow run's state; a look costs the server some 5 ms
@@ -45,23 +49,64 @@ class Stopping:
             self._task.cancel()
 
 
+def handlers_of_caller() -> dict[signal.Signals, Any]:
+    """What a program has set for our signals itself, which stays in force: not Python's own handlers, nor those of
+    `asyncio.run`. Asked before Prefect puts its own in their place."""
+    found = {number: signal.getsignal(number) for number in SIGNALS}
+    return {number: handler for number, handler in found.items() if not _is_default(handler)}
+
+
+def _is_default(handler: Any) -> bool:
+    inner = getattr(handler, "func", handler)  # asyncio.run sets a partial of its runner's method
+    return handler in (None, signal.SIG_DFL, signal.default_int_handler) or isinstance(
+        getattr(inner, "__self__", None), asyncio.Runner
+    )
+
+
 @contextlib.contextmanager
+<<<<<<< HEAD
 def signals_to(stopping: Stoppable) -> Iterator[None]:
     """SIGINT and SIGTERM stop the work instead of breaking into whatever runs. Prefect's own handler for SIGTERM raises
     at any point of the program, also in the middle of writing a record. Only the main thread can have signals."""
+=======
+def signals_to(stopping: Stopping, handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
+    """SIGINT and SIGTERM stop the task, or go to the caller's own ``handlers``, instead of breaking into whatever runs:
+    Prefect's handler for SIGTERM raises at any point of the program, also in the middle of writing a record. Only the
+    main thread can have signals."""
+>>>>>>> main
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
-        loop.add_signal_handler(number, stopping.stop, Stopped(number))
+        if number in handlers:
+            signal.signal(number, handlers[number])
+        else:
+            loop.add_signal_handler(number, stopping.stop, Stopped(number))
+    try:
+        yield
+    finally:
+        stopped = stopping.by in (Stopped.INTERRUPT, Stopped.TERMINATE)
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, _absorb if stopped and number not in handlers else handler)
+
+
+def _absorb(number: int, frame: object) -> None:
+    """Further signals, while what the first one began comes to its end."""
+
+
+@contextlib.contextmanager
+def absorbing() -> Iterator[None]:
+    """Within, a stopped run may absorb signals; afterwards they are again what they were."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
     finally:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)
+            if signal.getsignal(number) is _absorb:
+                signal.signal(number, handler)
 
 
 @contextlib.asynccontextmanager

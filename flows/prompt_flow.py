@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,17 +18,13 @@ from prefect.logging import get_logger
 from atomic.agent import Agent
 from atomic.errors import RunCancelled, ServerError
 from atomic.models import ModelRef
-from atomic.policy import FallbackPolicy
 from atomic.record import RunStore
-from atomic.record.files import make_folder, write_file
-from atomic.runner import PolicyLike, RunRequest, RunResult, open_store, prepare, raise_unanswered
+from atomic.runner import PolicyLike, RunResult, open_store, prepare, raise_unanswered
 from atomic.settings import Settings, load_settings
 from flows.calls import Call, current_watcher, hand_over
-from flows.cancel import Stopped
-from flows.recovery import note_unsettled
-
-PARAMETER_LIMIT = 64 * 1024  # bytes of a prompt that Prefect is given; it refuses 512 KiB, and lists parameters whole
-PROMPTS = "prompts"  # in the home: prompts above the limit, by their sha256, so that a run can be started again
+from flows.cancel import Stopped, absorbing, handlers_of_caller
+from flows.parameters import parameters_of
+from flows.unsettled import forget_unsettled, note_unsettled
 
 
 class PromptFlow(Flow[..., Any]):
@@ -83,10 +78,13 @@ class PromptFlow(Flow[..., Any]):
         hand_over(call)
         as_flow: Any = super()
         try:
-            state: State[RunResult] = await as_flow.__call__(**parameters, return_state=True, wait_for=wait_for)
+            with absorbing():
+                state: State[RunResult] = await as_flow.__call__(**parameters, return_state=True, wait_for=wait_for)
         except (httpx.HTTPError, RuntimeError, OSError) as error:
             result = _told_in_vain(call, error)
         else:
+            if call.flow_run_id is not None:
+                forget_unsettled(call.store.home, flow_run_id=call.flow_run_id)
             _raise_stopped(call)
             if return_state:
                 return state
@@ -109,22 +107,8 @@ def _prepared(
     """The call, checked whole, and the flow run's parameters: plain data, and nothing secret. Raises UsageError."""
     settings = load_settings(given.get("cwd"), config) if settings is None else settings
     request = prepare(prompt, settings=settings, **given)
-    call = Call(request, store or open_store(settings), current_watcher())
-    policy, agent = given.get("policy"), given.get("agent")
-    parameters = {
-        **_prompt_parameters(request, settings.home),
-        "policy": policy.model_dump(mode="json") if isinstance(policy, FallbackPolicy) else _plain(policy),
-        "models": [str(model) for model in given.get("models", ())] or None,
-        "agent": agent if isinstance(agent, str) else None,
-        "cwd": str(request.cwd),
-        "name": request.name,
-        "key": request.key,
-        "tags": list(request.tags) or None,
-        "metadata": dict(request.metadata) or None,
-        "slash": given.get("slash", False),
-        "config": None if config is None else str(Path(config).absolute()),
-    }
-    return call, parameters
+    call = Call(request, store or open_store(settings), current_watcher(), handlers_of_caller())
+    return call, parameters_of(request, call.store, given, config)
 
 
 def _raise_stopped(call: Call) -> None:
@@ -152,19 +136,3 @@ def _told_in_vain(call: Call, error: Exception) -> RunResult:
     get_logger("atomic_flows").warning("Prefect's server was not told how the run ended: %s", error)
     _raise_stopped(call)
     return call.result
-
-
-def _prompt_parameters(request: RunRequest, home: Path) -> dict[str, Any]:
-    """The prompt itself, or the file that holds a long one."""
-    if len(request.prompt) <= PARAMETER_LIMIT:
-        return {"prompt": request.prompt.decode()}
-    folder = home / PROMPTS
-    path = folder / f"{hashlib.sha256(request.prompt).hexdigest()}.md"
-    if not path.exists():
-        make_folder(folder)
-        write_file(path, request.prompt)
-    return {"prompt_file": str(path)}
-
-
-def _plain(policy: str | Mapping[str, Any] | None) -> str | dict[str, Any] | None:
-    return dict(policy) if isinstance(policy, Mapping) else policy

@@ -7,6 +7,7 @@ note in the home stays until it has been told.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,18 @@ from atomic.errors import RecordDamaged, RecordError, RunNotFound
 from atomic.failures import FailureKind
 from atomic.record import AttemptSummary, RunRecord, RunStore
 from atomic.record.files import read_object
+from atomic.record.owner import OwnerState, state_of
 from atomic.recovery import Adopt, Recovered
 from atomic.runner import open_store
 from atomic.settings import load_settings
-from atomic.text import one_line
+from atomic.text import Masker, one_line
 from flows.unsettled import Unsettled, notes_in, recover_and_note
 
 SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
+# The server writes task runs a few seconds after it has heard of them. One that was lost with its process never comes.
+RECORDER_LIMIT = 5.0
+RECORDER_POLL = 0.5
+LOST_AFTER = 60.0
 FORGET_AFTER = 86_400.0  # seconds; a flow run unknown to the server for longer was a private server's
 
 
@@ -59,20 +65,42 @@ async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> No
     try:
         note = Unsettled.model_validate(read_object(path))
         run = await asyncio.to_thread(store.read, note.run_id)
-        await settle_run(run, UUID(note.flow_run_id), client)
     except (FileNotFoundError, RecordDamaged, RunNotFound, ValidationError):
-        pass  # nothing is left that it could be about
+        told = True  # nothing is left that it could be about
     except RecordError:
-        return
-    except ObjectNotFound:
-        if time.time() - note.noted_at < FORGET_AFTER:
-            return  # it may be another server's, which is asked another time
-    await asyncio.to_thread(path.unlink, missing_ok=True)
+        told = False
+    else:
+        told = not _owners_to_tell(note, run) and await _settled(note, run, client)
+    if told:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
-async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -> None:
-    """End a flow run and its task runs as the record says, unless they have ended. Raises ObjectNotFound for a flow run
-    that the server does not know."""
+def _owners_to_tell(note: Unsettled, run: RunRecord) -> bool:
+    """Whether the run has no end yet, or the process that carries it out is about to tell the server of it."""
+    if run.ended_at is None:
+        return True
+    alive = run.owner is not None and state_of(run.owner) is not OwnerState.DEAD
+    return note.owner_tells and alive and time.time() - run.ended_at < LOST_AFTER
+
+
+async def _settled(note: Unsettled, run: RunRecord, client: PrefectClient) -> bool:
+    """Whether nothing is left to be told about a note's flow run."""
+    while True:
+        age = time.time() - max(note.noted_at, run.ended_at or 0.0)
+        try:
+            missing = await settle_run(run, UUID(note.flow_run_id), client)
+        except ObjectNotFound:
+            return age > FORGET_AFTER  # before, it may be another server's, which is asked another time
+        if not missing or age > LOST_AFTER:
+            return True
+        if age > RECORDER_LIMIT:
+            return False
+        await asyncio.sleep(RECORDER_POLL)
+
+
+async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -> int:
+    """End a flow run and its task runs as the record says, unless they have ended. Returns how many attempts have no
+    task run there yet. Raises ObjectNotFound for a flow run that the server does not know."""
     flow_run: FlowRun = await client.read_flow_run(flow_run_id)
     if run.batch is not None:
         await _settle_shard(flow_run, client)
@@ -87,6 +115,7 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
             await client.set_task_run_state(task.id, state, force=True)
     if flow_run.state is None or not flow_run.state.is_final():
         await client.set_flow_run_state(flow_run_id, _state_of(run), force=True)
+    return len(by_number.keys() - {_number(task) for task in tasks})
 
 
 async def _settle_shard(flow_run: FlowRun, client: PrefectClient) -> None:
@@ -106,9 +135,9 @@ async def _settle_shard(flow_run: FlowRun, client: PrefectClient) -> None:
 
 
 def _state_of(ended: RunRecord | AttemptSummary) -> State[Any]:
-    message = one_line(ended.message, 1000)
+    message = one_line(Masker.of(os.environ)(ended.message), 1000)
     if ended.status == "answered":
-        return Completed(message=f"answered by {ended.answered_by or 'the agent'}")
+        return Completed(message=f"answered by {one_line(ended.answered_by or 'the agent')}")
     if ended.kind is FailureKind.CANCELLED:
         return Cancelled(message=message)
     if ended.kind is FailureKind.INTERRUPTED or ended.status in (None, "running"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from atomic.errors import AtomicError, NoModelAnswered, RunCancelled
 from atomic.providers import key_check
 from atomic.runner import RunRequest, RunResult, execute, open_store, prepare, raise_unanswered
 from atomic.settings import load_settings
-from atomic.text import one_line
+from atomic.text import Masker, one_line
 from flows.artifacts import Teller, run_artifact
 from flows.attempts import DEFAULT_MODEL, TaskAttempts, masker_of, run_blocking
 from flows.calls import Call, take_over, watching
@@ -75,7 +76,7 @@ async def _run_prompt(
         )
         await _carry_out(call)
     except AtomicError as error:
-        return Failed(message=one_line(error.message, MESSAGE_LIMIT), data=error)
+        return Failed(message=one_line(Masker.of(os.environ)(error.message), MESSAGE_LIMIT), data=error)
     return _final_state(call)
 
 
@@ -94,10 +95,10 @@ async def _carry_out(call: Call) -> None:
     stopping = Stopping()
     async with Teller(masker_of(call.request)) as teller:
         if call.request.name:
-            name = one_line(call.request.name)
+            name = one_line(teller.masker(call.request.name))
             teller.tell(lambda client: client.update_flow_run(flow_run_id, name=name))
         try:
-            with signals_to(stopping):
+            with signals_to(stopping, call.handlers):
                 async with watched(flow_run_id, stopping):
                     call.result = await execute(
                         call.request,
@@ -111,7 +112,7 @@ async def _carry_out(call: Call) -> None:
             call.cancelled = True
             call.stopped = stopping.by
         if call.result is not None:
-            tags = _tags(call.request, call.result)
+            tags = _tags(call.request, call.result, teller.masker)
             teller.tell(lambda client: _tag(client, tags, context))
             teller.tell(run_artifact(call.result, teller.masker, flow_run_id=flow_run_id))
 
@@ -121,7 +122,7 @@ def _final_state(call: Call) -> State[RunResult]:
     if result is None:
         return Cancelled(message="cancelled before it began")
     if result.answered:
-        return Completed(message=f"answered by {result.answered_by or DEFAULT_MODEL}", data=result)
+        return Completed(message=f"answered by {one_line(result.answered_by or DEFAULT_MODEL)}", data=result)
     message = one_line(masker_of(call.request)(result.message), MESSAGE_LIMIT)
     if call.cancelled:
         return Cancelled(message=message, data=RunCancelled(message, result=result))
@@ -132,12 +133,12 @@ def _final_state(call: Call) -> State[RunResult]:
     raise AssertionError("an answered run was handled above")
 
 
-def _tags(request: RunRequest, result: RunResult) -> list[str]:
+def _tags(request: RunRequest, result: RunResult, masker: Masker) -> list[str]:
     """The user's own, the models that were asked, the kinds of their failures, and who answered."""
     models = [one.model for one in result.attempts if one.model]
     kinds = [str(one.kind) for one in result.attempts if one.kind]
     answered = [f"answered_by:{result.answered_by}"] if result.answered_by else []
-    return [*request.tags, *models, *kinds, *answered]
+    return [one_line(masker.data(tag)) for tag in (*request.tags, *models, *kinds, *answered)]
 
 
 async def _tag(client: PrefectClient, tags: list[str], context: FlowRunContext) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, SkipValidation, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainValidator, SkipValidation, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 
@@ -32,6 +32,22 @@ class Wire(BaseModel):
         populate_by_name=True,
         protected_namespaces=(),
     )
+
+    _python_names: ClassVar[frozenset[str]] = frozenset()  # of fields that have another name on the wire
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls._python_names = frozenset(
+            name for name, field in cls.model_fields.items() if field.alias not in (None, name)
+        )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_names_apart(cls, data: Any) -> Any:
+        """An unknown field that has a known one's Python name would come back under the wrong name."""
+        if isinstance(data, dict) and not cls._python_names.isdisjoint(data):
+            raise ValueError("an unknown field has the Python name of a known one")
+        return data
 
     def to_wire(self) -> dict[str, Any]:
         """The object as it was read, unknown fields and nulls included."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from atomic.framing.decode import decode
 
-_QUOTE = re.compile(rb'(\\*)"')
+_QUOTE = re.compile(rb'(?<!\\)(\\*)"')
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
 # Where the tail begins inside a run of backslashes nobody knows whether the quote behind it is escaped.
 _UNSURE = re.compile(rb'\\*"?')

@@ -68,6 +68,15 @@ def decode(line: bytes) -> dict[str, Any]:
     return data
 
 
+def is_whole(line: bytes) -> bool:
+    """Whether the line is a JSON object from its first byte to its last."""
+    try:
+        decode(line)
+    except ValueError:
+        return False
+    return True
+
+
 def salvage(line: bytes) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """The whole records of known type inside a line that is no JSON itself: start, end and object of each.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from atomic.processes.child import GRACE, Child
 from atomic.processes.ending import Swept, signal_process, stop, sweep
 from atomic.processes.ids import ProcessId, boot_id, identify, is_alive, own_id
-from atomic.processes.kin import MARKER, SAMPLE, Found, Kin, descendants, find, marked
+from atomic.processes.kin import MARKER, SAMPLE, Found, Kin, descendants, find, living_markers, marked
 from atomic.processes.steady import Steady
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "find",
     "identify",
     "is_alive",
+    "living_markers",
     "marked",
     "own_id",
     "signal_process",

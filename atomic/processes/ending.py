@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from atomic.processes.steady import Steady
 
 _FIRST_PAUSE = 0.001  # between the rounds of a sweep; it doubles
 _LONGEST_PAUSE = 0.1
+_LOOKS = 3  # at a process that shows no environment: one that becomes another program shows it a moment later
 
 
 class Swept(NamedTuple):
@@ -73,6 +75,7 @@ async def sweep(kin: Kin, steady: Steady, *, may_stay: Collection[str] = ()) -> 
     until = loop.time() + LAST_WAIT
     pause = _FIRST_PAUSE
     ended: dict[ProcessId, None] = {}
+    looks: Counter[ProcessId] = Counter()
     while True:
         try:
             found = await steady.result(find(kin))
@@ -85,7 +88,9 @@ async def sweep(kin: Kin, steady: Steady, *, may_stay: Collection[str] = ()) -> 
         _reap(found.zombies)
         stay = _stayers(found.members, may_stay)
         go = [ProcessId(row.pid, row.start_time) for row in found.members if row.pid not in stay]
-        if not go or loop.time() > until:
+        looks.update(found.unsure)
+        waiting = any(looks[process] < _LOOKS for process in found.unsure)
+        if not (go or waiting) or loop.time() > until:
             stayed = tuple(ProcessId(row.pid, row.start_time) for row in found.members if row.pid in stay)
             return Swept(tuple(process for process in ended if process not in go), stayed, tuple(go))
         for process in go:

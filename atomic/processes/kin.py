@@ -64,10 +64,12 @@ class Kin:
 
 
 class Found(NamedTuple):
-    """What one scan found of an attempt: members that run, and the numbers of zombies that this process inherited."""
+    """What one scan found of an attempt: members that run, the numbers of zombies that this process inherited, and
+    processes of anybody's that showed no environment, as one does in the moment in which it becomes another program."""
 
     members: list[Process]
     zombies: list[int]
+    unsure: frozenset[ProcessId]
 
 
 _asked: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[tuple[Kin, asyncio.Future[Found]]]]
@@ -93,44 +95,58 @@ def _scan(loop: asyncio.AbstractEventLoop) -> None:
     agents = frozenset(Child.numbers)  # an attempt's own agent is seen from its beginning
     if SYSTEM.INLINE:
         try:
-            _answer(asked, *_look(since, markers, agents))
+            _answer(asked, _look(since, markers, agents))
         except OSError as error:
             _refuse(asked, error)
         return
 
-    def looked(scan: asyncio.Future[tuple[Table, dict[str, set[int]]]]) -> None:
+    def looked(scan: asyncio.Future[_Seen]) -> None:
         error = scan.exception()
         if error is None:
-            _answer(asked, *scan.result())
+            _answer(asked, scan.result())
         else:
             _refuse(asked, error)
 
     loop.run_in_executor(None, _look, since, markers, agents).add_done_callback(looked)
 
 
-def _look(since: float, markers: Collection[str], known: Collection[int]) -> tuple[Table, dict[str, set[int]]]:
-    """The table, and the numbers of the processes that carry each marker. ``known``: those whose marker need not be
-    read. A zombie has none left."""
+class _Seen(NamedTuple):
+    """One scan: the table, the numbers of the processes that carry each marker, those that showed no environment."""
+
+    table: Table
+    marked: dict[str, set[int]]
+    unsure: frozenset[ProcessId]
+
+
+def _look(since: float, markers: Collection[str], known: Collection[int]) -> _Seen:
+    """Scan. ``known``: the processes whose marker need not be read. A zombie has none left."""
     table = SYSTEM.processes(since)
     found: dict[str, set[int]] = {marker: set() for marker in markers}
+    unsure = set()
     for pid, row in table.items():
         if row.zombie or pid in known:
             continue
-        environment = b"\0" + SYSTEM.environment(pid)
-        at = environment.find(_ENTRY)
-        if at >= 0:
-            value = environment[at + len(_ENTRY) :].partition(b"\0")[0]  # whole: a marker may begin with another
-            found.get(os.fsdecode(value), set()).add(pid)
-    return table, found
+        environment = SYSTEM.environment(pid)
+        if environment:
+            found.get(_marker(environment), set()).add(pid)
+        elif environment is not None:
+            unsure.add(ProcessId(pid, row.start_time))
+    return _Seen(table, found, frozenset(unsure))
 
 
-def _answer(asked: list[tuple[Kin, asyncio.Future[Found]]], table: Table, marked: dict[str, set[int]]) -> None:
+def _marker(environment: bytes) -> str:
+    """The marker in an environment; empty when there is none."""
+    _, entry, rest = (b"\0" + environment).partition(_ENTRY)
+    return os.fsdecode(rest.partition(b"\0")[0]) if entry else ""
+
+
+def _answer(asked: list[tuple[Kin, asyncio.Future[Found]]], seen: _Seen) -> None:
     for kin, future in asked:
-        members = kin.members(table, marked[kin.marker])
-        zombies = kin.zombies(table)
+        members = kin.members(seen.table, seen.marked[kin.marker])
+        zombies = kin.zombies(seen.table)
         kin.seen = frozenset(ProcessId(row.pid, row.start_time) for row in members)
         if not future.done():
-            future.set_result(Found(members, zombies))
+            future.set_result(Found(members, zombies, seen.unsure - kin.seen))
 
 
 def _refuse(asked: list[tuple[Kin, asyncio.Future[Found]]], error: BaseException) -> None:
@@ -148,10 +164,20 @@ def descendants(pid: int) -> list[ProcessId]:
 
 def marked(markers: Iterable[str]) -> dict[str, list[ProcessId]]:
     """The running processes that carry each marker in their environment, as far as that may be read. Blocks."""
-    table, found = _look(0, tuple(markers), ())
+    table, found, _ = _look(0, tuple(markers), ())
     return {
         marker: [ProcessId(pid, table[pid].start_time) for pid in sorted(numbers)] for marker, numbers in found.items()
     }
+
+
+def living_markers() -> dict[str, int]:
+    """How many running processes carry each marker there is, as far as their environments may be read. Blocks."""
+    found: dict[str, int] = {}
+    for pid, row in SYSTEM.processes().items():
+        marker = "" if row.zombie else _marker(SYSTEM.environment(pid) or b"")
+        if marker:
+            found[marker] = found.get(marker, 0) + 1
+    return found
 
 
 def with_descendants(table: Table, first: Collection[int]) -> set[int]:

@@ -33,12 +33,12 @@ def processes(since: float = 0) -> dict[int, Process]:
     return found
 
 
-def environment(pid: int) -> bytes:
-    """The environment of the process, as NUL-ended entries; empty where it may not be read."""
+def environment(pid: int) -> bytes | None:
+    """The environment of the process, as NUL-ended entries; None where it may not be read, or the process has gone."""
     try:
         entries = psutil.Process(pid).environ()
     except (psutil.Error, OSError):
-        return b""
+        return None
     return b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in entries.items())
 
 

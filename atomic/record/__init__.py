@@ -5,6 +5,7 @@ from __future__ import annotations
 from atomic.record.facts import AttemptRecord, AttemptSummary, Owner, RunRecord, RunStatus, StreamFile
 from atomic.record.folders import AttemptFolder, RunFolder
 from atomic.record.keys import Claim
+from atomic.record.query import RunQuery, find_runs
 from atomic.record.store import RunStore
 
 __all__ = [
@@ -14,8 +15,10 @@ __all__ = [
     "Claim",
     "Owner",
     "RunFolder",
+    "RunQuery",
     "RunRecord",
     "RunStatus",
     "RunStore",
     "StreamFile",
+    "find_runs",
 ]

@@ -25,7 +25,8 @@ class Owner(Facts):
 
 
 class StreamFile(Facts):
-    """The agent's stdout at rest. ``sha256`` and ``bytes`` are those of the raw stream, whatever form it is kept in."""
+    """The agent's stdout at rest. ``sha256`` and ``bytes`` are those of the raw stream, whatever form it is kept in; of
+    a redacted one, those of what is kept."""
 
     name: str  # stream.jsonl.zst; stream.jsonl where it could not be compressed
     bytes: int
@@ -63,6 +64,7 @@ class AttemptRecord(Facts):
     stream: StreamFile | None = None  # None: there is none, or it has not been put to rest
     prompt_bytes: int = 0
     session_file: str | None = None  # relative to the attempt's folder; None when the agent wrote none
+    redacted: bool = False  # known secrets were taken out of its files: they are not what the agent wrote
 
     @property
     def ended(self) -> bool:
@@ -84,6 +86,7 @@ class AttemptRecord(Facts):
         stream: StreamFile | None = None,
         session_file: str | None = None,
         descendants: tuple[ProcessId, ...] | None = None,
+        redacted: bool = False,
     ) -> AttemptRecord:
         """The same attempt with its verdict, and with the fields that repeat it."""
         return self.model_copy(
@@ -97,6 +100,7 @@ class AttemptRecord(Facts):
                 "ended_at": ended_at,
                 "stream": stream,
                 "session_file": session_file,
+                "redacted": redacted,
                 "descendants": self.descendants if descendants is None else descendants,
             }
         )

@@ -32,6 +32,8 @@ _HINTS = {
     errno.ENOTDIR: "a file stands where a folder is needed: move it away, or set another folder for the records",
 }
 
+DAMAGED_HINT = "crashes of machines and disks do that; the files beside it may be whole"
+
 _serial = itertools.count()
 
 
@@ -196,4 +198,4 @@ def _damaged(data: bytes, path: str, offset: int) -> RecordDamaged:
         what = f"NUL bytes from byte {offset}, as a crash of the machine leaves them"
     else:
         what = f"no JSON object, or one torn at byte {offset} of {len(data)}"
-    return RecordDamaged(f"{path} is damaged: {what}", path=path, offset=offset)
+    return RecordDamaged(f"{path} is damaged: {what}", hint=DAMAGED_HINT, path=path, offset=offset)

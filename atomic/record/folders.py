@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -14,7 +14,16 @@ from atomic.errors import RecordDamaged, RecordError
 from atomic.framing import open_stream
 from atomic.record.compress import put_to_rest
 from atomic.record.facts import AttemptRecord, RunRecord, StreamFile
-from atomic.record.files import FOLDER_MODE, decode_object, encode, place_error, read_object, write_file, write_new
+from atomic.record.files import (
+    DAMAGED_HINT,
+    FOLDER_MODE,
+    decode_object,
+    encode,
+    place_error,
+    read_object,
+    write_file,
+    write_new,
+)
 from atomic.record.layout import (
     ATTEMPT_FILE,
     OVERLAY_FOLDER,
@@ -28,6 +37,8 @@ from atomic.record.layout import (
     attempt_number,
 )
 from atomic.record.reading import open_at_line, open_at_offset, read_lines
+from atomic.record.redact import redact
+from atomic.text import Masker
 
 if TYPE_CHECKING:
     from atomic.record.store import RunStore
@@ -113,6 +124,11 @@ class AttemptFolder:
             write_new(path, data)  # the first: there is no process yet that anybody could ask for
         else:
             write_file(path, data, durable=record.ended and self.store.fsync)
+
+    def redact(self, masker: Masker, lines: Iterable[int] = ()) -> dict[int, int]:
+        """Take known secrets out of prompt, stream, stderr and session files, before the stream is put to rest. Returns
+        where the named lines of the stream begin now. Blocks. Raises PlaceError, RecordError."""
+        return redact(self.path, masker, lines=frozenset(lines), durable=self.store.fsync)
 
     def finish(self) -> StreamFile | None:
         """Put the stream to rest: compressed, read back, compared, the original removed. None where the agent was
@@ -204,7 +220,7 @@ def run_record(value: dict[str, object], path: str) -> RunRecord:
 def _unfit(path: Path | str, error: ValidationError) -> RecordDamaged:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "the object"
-    return RecordDamaged(f"{path} is damaged: {where}: {first['msg']}", path=str(path), offset=0)
+    return RecordDamaged(f"{path} is damaged: {where}: {first['msg']}", hint=DAMAGED_HINT, path=str(path), offset=0)
 
 
 def decode_run(data: bytes, path: str) -> RunRecord:

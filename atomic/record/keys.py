@@ -115,10 +115,17 @@ class KeyRing:
         except FileNotFoundError:
             return None
         except ValidationError as error:
-            raise RecordDamaged(f"{path} is damaged: it is no key's file", path=str(path), offset=0) from error
+            raise _unreadable(f"{path} is damaged: it is no key's file", path) from error
+        except RecordDamaged as error:
+            raise _unreadable(error.message, path) from error
 
     def _write(self, note: KeyNote) -> None:
         write_file(self._file(note.key), encode(note.model_dump(mode="json")), durable=self._durable)
+
+
+def _unreadable(message: str, path: Path) -> RecordDamaged:
+    hint = "look whether its run was answered (run.json names the key), then remove that file: it frees the key"
+    return RecordDamaged(message, hint=hint, path=str(path), offset=0)
 
 
 def _taken(note: KeyNote, path: Path, *, elsewhere: bool) -> UsageError:

@@ -35,8 +35,18 @@ _ATTEMPT = re.compile(r"attempt-([1-9]\d{0,8})", re.ASCII)
 def new_run_id(now: float) -> str:
     """``YYYYMMDD-HHMMSS-xxxxxxxx`` in UTC. The first two of the eight base32 characters are the fraction of the
     second, the others chance; whoever creates the folder does so exclusively, so that a collision shows."""
+    return _id(now, secrets.randbits(30))
+
+
+def first_id(at: float) -> str:
+    """The smallest id that a run created at this time (seconds since the epoch) can have: ids that sort before it are
+    of older runs, all others of this time or later."""
+    return _id(at, 0)
+
+
+def _id(now: float, chance: int) -> str:
     whole, fraction = divmod(now, 1)
-    number = int(fraction * 1024) << 30 | secrets.randbits(30)
+    number = int(fraction * 1024) << 30 | chance
     tail = "".join(_ALPHABET[number >> shift & 31] for shift in range(35, -1, -5))
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(whole))}-{tail}"
 

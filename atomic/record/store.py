@@ -16,10 +16,11 @@ from atomic.record.facts import RunRecord
 from atomic.record.files import FOLDER_MODE, encode, make_folder, place_error, read_object, write_file, write_new
 from atomic.record.folders import RunFolder, decode_run
 from atomic.record.keys import Claim, KeyRing
-from atomic.record.layout import PROMPT_FILE, RUN_FILE, is_run_id, new_run_id, run_path
+from atomic.record.layout import PROMPT_FILE, RUN_FILE, first_id, is_run_id, new_run_id, run_path
 from atomic.record.listing import Names, find_run_id, local_names, not_found, run_ids
 from atomic.record.live import LiveIndex
 from atomic.record.owner import this_process
+from atomic.text import Masker
 
 _ID_TRIES = 8  # two runs of one millisecond meet once in a thousand million times
 
@@ -35,15 +36,19 @@ class RunStore:
         spool: Path | None = None,
         fsync: bool = True,
         level: int = LEVEL,
+        redact: Masker | None = None,
     ) -> None:
         """``root`` is a path or any fsspec URL; ``home`` holds the lists of open and unmoved runs; ``fsync`` makes what
-        ends an attempt or a run last through a power cut. Raises PlaceError for a root that nothing can serve."""
+        ends an attempt or a run last through a power cut. With ``redact`` the files of an attempt lose the secrets it
+        hides, and those that the agent holds, when the attempt has ended; without, the record is byte-exact.
+        Raises PlaceError for a root that nothing can serve."""
         local = _local_path(root)
         self.root = str(root)
         self.home = home
         self.spool = spool or local or home / "spool"
         self.fsync = fsync
         self.level = level
+        self.redact = redact
         self.live = LiveIndex(home / "live")
         self.keys = KeyRing((local or home) / "keys", self.read, durable=fsync)
         self._elsewhere = None if self.spool == local else Elsewhere(self.root)
@@ -107,9 +112,26 @@ class RunStore:
                 return decode_run(data, f"{self.root}/{run_path(run_id)}/{RUN_FILE}")
         raise not_found(self._sources(), run_id)
 
-    def iter_runs(self, *, on_damaged: Callable[[RecordError], None] | None = None) -> Iterator[RunRecord]:
-        """All runs, the newest first. What cannot be read is passed over and told to ``on_damaged``."""
-        for run_id in run_ids(self._sources()):
+    def ids(self, prefix: str = "") -> Iterator[str]:
+        """The ids of all runs that begin so, the newest first. Reads no record."""
+        return run_ids(self._sources(), prefix)
+
+    def iter_runs(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        on_damaged: Callable[[RecordError], None] | None = None,
+    ) -> Iterator[RunRecord]:
+        """All runs, the newest first; with ``since`` and ``until`` (seconds since the epoch) those created from the one
+        on and before the other. What cannot be read is passed over and told to ``on_damaged``."""
+        oldest = "" if since is None else first_id(since)
+        end = None if until is None else first_id(until)
+        for run_id in self.ids():
+            if run_id < oldest:
+                return
+            if end is not None and run_id >= end:
+                continue
             try:
                 yield self.read(run_id)
             except RunNotFound:

@@ -9,9 +9,11 @@ from atomic.verdict.facts import Usage, Verdict
 
 def total_usage(verdicts: Iterable[Verdict]) -> Usage:
     """The sum over attempts, failed ones included: they are billed too. The cost is a lower bound: the sum of what is
-    known, None where there were attempts and nothing is."""
+    known, None where there were attempts and nothing is. That an attempt without a token cost nothing says nothing
+    about the others."""
     found = list(verdicts)
-    costs = [verdict.cost_usd for verdict in found if verdict.cost_usd is not None]
+    billed = [verdict for verdict in found if verdict.usage.tokens or verdict.cost_usd] or found
+    costs = [verdict.cost_usd for verdict in billed if verdict.cost_usd is not None]
     return Usage(
         input=sum(verdict.usage.input for verdict in found),
         output=sum(verdict.usage.output for verdict in found),

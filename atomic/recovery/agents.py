@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from pathlib import Path
 
 from atomic.framing import Framer
-from atomic.processes import MARKER, Kin, Steady, boot_id, find, is_alive, stop, sweep
-from atomic.processes.ids import SYSTEM
+from atomic.processes import Kin, Steady, boot_id, find, is_alive, stop, sweep
 from atomic.record.facts import AttemptRecord
 from atomic.recovery.facts import Ended
 from atomic.session.watch import Watch
@@ -18,20 +16,6 @@ from atomic.verdict.fold import VerdictFold
 
 _POLL = 0.25  # seconds: nobody waits at a screen for an agent whose owner is dead
 _READ_BYTES = 128 << 10
-_ENTRY = b"\0" + MARKER.encode() + b"="
-
-
-def living_markers() -> dict[str, int]:
-    """How many running processes carry each marker there is, as far as their environments may be read. Blocks for some
-    microseconds a process."""
-    found: dict[str, int] = {}
-    for row in SYSTEM.processes().values():
-        environment = b"" if row.zombie else b"\0" + SYSTEM.environment(row.pid)
-        at = environment.find(_ENTRY)
-        if at >= 0:
-            marker = os.fsdecode(environment[at + len(_ENTRY) :].partition(b"\0")[0])
-            found[marker] = found.get(marker, 0) + 1
-    return found
 
 
 async def end_processes(attempt: AttemptRecord, steady: Steady) -> Ended:

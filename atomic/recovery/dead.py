@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from atomic.errors import RecordDamaged
+from atomic.processes import living_markers
 from atomic.record import Owner, RunFolder, RunStore
 from atomic.record.layout import is_run_id, run_path
 from atomic.record.live import LiveEntry
 from atomic.record.owner import OwnerState, state_of
-from atomic.recovery.agents import living_markers
 
 
 def dead_runs(store: RunStore) -> list[RunFolder]:
@@ -37,7 +37,9 @@ def _folder(store: RunStore, entry: LiveEntry) -> RunFolder:
     path = Path(entry.folder) if entry.folder else store.spool / run_path(entry.run_id)
     if entry.root and entry.root != store.root:
         spool = path.parents[len(run_path(entry.run_id).parts) - 1]
-        store = RunStore(entry.root, home=store.home, spool=spool, fsync=store.fsync, level=store.level)
+        store = RunStore(
+            entry.root, home=store.home, spool=spool, fsync=store.fsync, level=store.level, redact=store.redact
+        )
     return RunFolder(path, store)
 
 

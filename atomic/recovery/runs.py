@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from pathlib import Path
@@ -17,8 +18,10 @@ from atomic.record.totals import total_usage
 from atomic.recovery.agents import end_processes, follow
 from atomic.recovery.facts import Adopt, Ended, RecoveredRun
 from atomic.session.overlay import take_away
+from atomic.text import Masker
 from atomic.verdict import read_verdict
 from atomic.verdict.facts import Status, StopReason, Verdict
+from atomic.verdict.masked import masked
 
 _CUT_OFF = "the process that carried the run out was killed"
 
@@ -77,6 +80,9 @@ async def _close_attempt(
     ended = await end_processes(record, steady)
     take_away(folder.overlay)
     ended_at = time.time() if ended.agents else _changed(folder.stream, folder.path)
+    masker = folder.store.redact
+    if masker is not None:
+        await asyncio.to_thread(folder.redact, masker)
     stream = await asyncio.to_thread(folder.finish)
     if stream is None:
         verdict = Verdict(
@@ -90,10 +96,11 @@ async def _close_attempt(
             read_verdict, folder.stream, stderr=folder.stderr, stopped=stopped or StopReason.ORPHANED
         )
     record = record.concluded(
-        verdict,
+        masked(verdict, masker or Masker.of(os.environ)),
         ended_at=ended_at,
         stream=stream,
         session_file=str(folder.session.relative_to(folder.path)) if folder.session.exists() else None,
+        redacted=masker is not None,
     )
     await asyncio.to_thread(folder.write, record)
     return record, ended

@@ -19,7 +19,7 @@ from atomic.policy.problems import unknown_policy
 from atomic.record import RunStore
 from atomic.runner.facts import RunRequest
 from atomic.runner.prompt import read_prompt
-from atomic.session import check_overlay
+from atomic.session import check_overlay, masker_for
 from atomic.settings import Settings, load_settings
 
 PolicyLike = str | Mapping[str, Any] | FallbackPolicy
@@ -98,7 +98,14 @@ def check_budget(policy: FallbackPolicy, price_known: Callable[[ModelRef], bool]
 def open_store(settings: Settings) -> RunStore:
     """The store of records that the settings name. Raises PlaceError."""
     record = settings.record
-    return RunStore(settings.records, home=settings.home, spool=record.spool, fsync=record.fsync, level=record.level)
+    return RunStore(
+        settings.records,
+        home=settings.home,
+        spool=record.spool,
+        fsync=record.fsync,
+        level=record.level,
+        redact=masker_for(settings.agent.agent()) if record.redact else None,
+    )
 
 
 def _policy(policy: PolicyLike | None, settings: Settings) -> FallbackPolicy:

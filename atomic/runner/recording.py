@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import orjson
 
+from atomic.errors import RecordDamaged
 from atomic.policy import FallbackPolicy
 from atomic.record import RunFolder, RunRecord, RunStore
 from atomic.record.layout import run_path
@@ -18,7 +19,7 @@ from atomic.runner.results import result_of, verdicts_of
 def create_run(store: RunStore, request: RunRequest, flow_run_id: str | None) -> RunFolder:
     """A new run in the store, with all that is known before its first attempt. Raises PlaceError, RecordError."""
     return store.create(
-        request.prompt,
+        _kept(store, request.prompt),
         key=request.key,
         name=request.name,
         batch=request.batch,
@@ -38,18 +39,34 @@ def recorded_result(store: RunStore, record: RunRecord, prompt: bytes) -> RunRes
     """The result of a run that was answered before, for the caller who asks again with its key and this prompt.
     Raises RecordError."""
     folder = store.open(record.run_id)
-    attempts = [attempt.read() for attempt in folder.attempts()]
-    if folder.prompt != prompt:
+    attempts, damaged = [], []
+    for attempt in folder.attempts():
+        try:
+            attempts.append(attempt.read())
+        except RecordDamaged as error:  # the answer is in the run's own file
+            damaged.append(error.message)
+    if damaged:
+        record = record.model_copy(update={"warnings": (*record.warnings, *damaged)})
+    if folder.prompt != _kept(store, prompt):
         warning = f"key {record.key!r} stands for the answer to another prompt, which is returned: see the record"
         record = record.model_copy(update={"warnings": (*record.warnings, warning)})
     return result_of(record, verdicts_of(attempts), run_place(store, folder))
 
 
+def _kept(store: RunStore, prompt: bytes) -> bytes:
+    """The prompt as the record has it."""
+    return prompt if store.redact is None else store.redact.raw(prompt)
+
+
 def run_place(store: RunStore, folder: RunFolder) -> str:
     """Where a run's files are: the folder, or the URL it was moved to."""
-    if folder.path.is_dir():
-        return str(folder.path)
-    return f"{store.root.rstrip('/')}/{run_path(folder.run_id)}"
+    return str(folder.path) if folder.path.is_dir() else place_of(store, folder.run_id)
+
+
+def place_of(store: RunStore, run_id: str) -> str:
+    """Where the files of a recorded run are, be it live, finished, or moved elsewhere."""
+    path = store.spool / run_path(run_id)
+    return str(path) if path.is_dir() else f"{store.root.rstrip('/')}/{run_path(run_id)}"
 
 
 def policy_digest(policy: FallbackPolicy) -> str:

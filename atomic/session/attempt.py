@@ -19,6 +19,7 @@ from atomic.session.live import Live
 from atomic.session.overlay import take_away
 from atomic.session.prepare import Prepared, opened, prepare
 from atomic.verdict.facts import Status, StopReason, Verdict
+from atomic.verdict.masked import masked
 
 # Bytes of a stream that is put to rest on the loop itself: quicker than handing it to a thread and hearing of it.
 SMALL = 256 * 1024
@@ -41,7 +42,7 @@ async def run_attempt(spec: AttemptSpec, *, on_progress: Callable[[Progress], No
     steady = Steady()
     with opened(spec.folder) as streams:
         try:
-            live = Live(spec, prepared.record, on_progress)
+            live = Live(spec, prepared.record, prepared.masker, on_progress)
         except OSError as error:
             raise place_error(error, spec.folder.stream, "follow") from error
         try:
@@ -113,18 +114,23 @@ async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Ste
     def conclude() -> AttemptRecord:
         if spec.agent.settings:
             take_away(spec.folder.overlay)
-        said = verdict
+        said = masked(verdict, live.masker)
         stream: StreamFile | None = None
+        redacted = False
         try:
+            if spec.folder.store.redact is not None:
+                said = said.moved(spec.folder.redact(live.masker, (one.line for one in said.evidence)))
+                redacted = True
             stream = spec.folder.finish()
         except AtomicError as error:
             # The stream is still there as it was written: the verdict is worth more than its compression.
-            said = verdict.model_copy(update={"warnings": (*verdict.warnings, error.message)})
+            said = said.model_copy(update={"warnings": (*said.warnings, error.message)})
         record = live.record.concluded(
             said,
             ended_at=time.time(),
             stream=stream,
             session_file=f"{SESSION_FOLDER}/{SESSION_FILE}" if spec.folder.session.exists() else None,
+            redacted=redacted,
         )
         spec.folder.write(record)
         return record

@@ -15,6 +15,7 @@ from atomic.processes import SAMPLE, Child, Found, Kin, ProcessId, Steady, find
 from atomic.record.facts import AttemptRecord
 from atomic.session.facts import AttemptSpec, Phase, Progress
 from atomic.session.watch import Watch
+from atomic.text import Masker
 from atomic.verdict.facts import StopReason, Usage
 from atomic.verdict.fold import VerdictFold
 from atomic.verdict.seen import WaitKind
@@ -35,11 +36,16 @@ class Live:
     fails when the following does."""
 
     def __init__(
-        self, spec: AttemptSpec, record: AttemptRecord, on_progress: Callable[[Progress], None] | None
+        self,
+        spec: AttemptSpec,
+        record: AttemptRecord,
+        masker: Masker,
+        on_progress: Callable[[Progress], None] | None,
     ) -> None:
         """Open the stream. Raises OSError."""
         loop = asyncio.get_running_loop()
         self.record = record
+        self.masker = masker
         self.over: asyncio.Future[StopReason | None] = loop.create_future()
         self.framer = Framer()
         self.fold = VerdictFold()
@@ -155,11 +161,11 @@ class Live:
         self._on_progress(
             Progress(
                 n=self._spec.n,
-                model=model or self.record.model,
+                model=self.record.model if model is None else self.masker.data(model),
                 seconds=now - self._watch.started,
                 usage=usage,
                 turns=turns,
-                tool=tool,
+                tool=None if tool is None else self.masker.data(tool),
                 retries=retries,
                 compactions=compactions,
                 phase=phase,

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from atomic.agent import masked
@@ -20,15 +20,19 @@ from atomic.record.folders import AttemptFolder
 from atomic.record.owner import host_name
 from atomic.session.facts import AttemptSpec
 from atomic.session.overlay import lay_over
+from atomic.session.secrets import masker_for
+from atomic.text import Masker
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A session that could start now. ``record`` is what ``attempt.json`` says."""
+    """A session that could start now. ``record`` is what ``attempt.json`` says, ``masker`` hides the secrets that the
+    agent can get at."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     record: AttemptRecord
+    masker: Masker = field(repr=False)
 
 
 def prepare(spec: AttemptSpec) -> Prepared:
@@ -45,13 +49,14 @@ def prepare(spec: AttemptSpec) -> Prepared:
     overlay = lay_over(spec.agent, folder.overlay)
     argv = spec.agent.argv(model=spec.model, session=folder.session)
     env = {**spec.agent.environment(spec.marker), **overlay}
+    masker = masker_for(spec.agent)
     record = AttemptRecord(
         run_id=spec.run_id,
         n=spec.n,
         model=None if spec.model is None else str(spec.model),
         carry=spec.carry_from is not None,
         record=folder.path.name,
-        command=masked(argv, env),
+        command=masked(argv, masker),
         marker=spec.marker,
         boot_id=boot_id(),
         host=host_name(),
@@ -62,7 +67,7 @@ def prepare(spec: AttemptSpec) -> Prepared:
         prompt_bytes=len(spec.prompt),
     )
     folder.write(record)
-    return Prepared(argv, env, record)
+    return Prepared(argv, env, record, masker)
 
 
 @dataclass(frozen=True, slots=True)

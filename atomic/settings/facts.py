@@ -53,6 +53,11 @@ class RecordSettings(Section):
         description="local folder for live files; default: where the records are, or spool in the home for a URL",
     )
     fsync: bool = Field(default=True, description="force what ends an attempt to the disk")
+    redact: bool = Field(
+        default=False,
+        description="take known secrets out of streams, stderr and session files when a session has ended; the record "
+        "is then no longer what the agent wrote, byte for byte",
+    )
     # 3 is zstd's own default: above it streams shrink by a few per cent more and cost several times the CPU.
     level: int = Field(default=3, ge=1, le=19, description="zstd level of finished streams")
 

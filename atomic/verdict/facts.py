@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Literal
 
@@ -102,6 +103,11 @@ class Verdict(Facts):
     def answered(self) -> bool:
         """Whether the prompt was answered."""
         return self.status is Status.ANSWERED
+
+    def moved(self, offsets: Mapping[int, int]) -> Verdict:
+        """The same verdict on a stream whose lines begin elsewhere now: ``offsets`` by line number."""
+        evidence = [one.model_copy(update={"offset": offsets.get(one.line, one.offset)}) for one in self.evidence]
+        return self.model_copy(update={"evidence": tuple(evidence)})
 
     @property
     def partial(self) -> bool:

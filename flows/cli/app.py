@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import policies, reading
+from flows.cli import history, policies, reading
 from flows.cli.demo import demo
 from flows.cli.doctor import doctor
 from flows.cli.init import init
@@ -26,6 +26,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 answered · 1 failed · 2 usage or configuration · 3 budget · 130 interrupted · 143 terminated",
 )
 record = typer.Typer(help="The files of a run.", no_args_is_help=True)
+runs = typer.Typer(help="What has been run.", no_args_is_help=True)
 policy = typer.Typer(help="The models in order, and what is done on each kind of failure.", no_args_is_help=True)
 
 app.command(rich_help_panel=RUN, cls=PromptCommand)(run)
@@ -34,6 +35,9 @@ app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=LOOK)(reading.explain)
 record.command()(reading.cat)
 app.add_typer(record, name="record", rich_help_panel=LOOK)
+runs.command("list")(history.list_)
+runs.command()(history.show)
+app.add_typer(runs, name="history", rich_help_panel=LOOK)
 app.command(rich_help_panel=SERVER)(up)
 app.command(rich_help_panel=SERVER)(down)
 app.command(rich_help_panel=SERVER)(status)

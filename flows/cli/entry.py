@@ -36,9 +36,10 @@ def main() -> None:
 
 def show_error(error: AtomicError) -> None:
     """The error and what to do about it, on stderr."""
-    say(f"{paint('error:', RED)} {printable(error.message)}")
+    masker = Masker.of(os.environ)
+    say(f"{paint('error:', RED)} {masker(printable(error.message))}")
     if error.hint:
-        say(f"{paint('hint:', DIM)}  {printable(error.hint)}")
+        say(f"{paint('hint:', DIM)}  {masker(printable(error.hint))}")
 
 
 def _unexpected(error: Exception) -> int:

@@ -13,6 +13,11 @@ def count(number: int) -> str:
     return str(number)
 
 
+def several(number: int, one: str, many: str | None = None) -> str:
+    """``1 turn``, ``2 turns``, ``2 retries``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def money(dollars: float | None) -> str:
     """``$0.0312``; "cost unknown" where nobody knows, which is not nothing."""
     if dollars is None:

@@ -63,6 +63,13 @@ def write_json(value: object) -> bool:
     return _put(json.dumps(value, ensure_ascii=sys.stdout.isatty(), indent=2) + "\n")
 
 
+def write_json_line(value: object) -> bool:
+    """One JSON object on a line of its own, otherwise as write_json."""
+    import json
+
+    return _put(json.dumps(value, ensure_ascii=sys.stdout.isatty(), separators=(",", ":")) + "\n")
+
+
 def _put(data: str | bytes) -> bool:
     try:
         if isinstance(data, bytes):

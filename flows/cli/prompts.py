@@ -21,7 +21,8 @@ class PromptCommand(TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self.shield(args))
+        # Resilient parsing is the shell's, for a line that is not yet whole.
+        return super().parse_args(ctx, args if ctx.resilient_parsing else self.shield(args))
 
     def shield(self, args: list[str]) -> list[str]:
         """The arguments with such a prompt moved behind ``--``. Raises UsageError for an unknown option."""

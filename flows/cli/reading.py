@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.figures import count, money
-from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, page, paint, say, write, write_json
+from flows.cli import completion
+from flows.cli.output import BOLD, DIM, GREEN, RED, page, paint, say, write, write_json
 
 if TYPE_CHECKING:
     from atomic.record import AttemptFolder, RunFolder
+    from atomic.text import Masker
     from atomic.verdict import Verdict
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
@@ -24,7 +25,12 @@ SHOWN_ANSWER = 600  # characters of an answer that `explain` repeats
 
 def explain(
     what: Annotated[
-        str, typer.Argument(metavar="STREAM|RUN[/N]", help="A stream's file, or a run: id, its beginning, latest.")
+        str,
+        typer.Argument(
+            metavar="STREAM|RUN[/N]",
+            help="A stream's file, or a run: id, its beginning, latest.",
+            autocompletion=completion.streams,
+        ),
     ],
     exit_code: Annotated[
         int | None, typer.Option("--exit-code", help="The agent's exit code, where one is known.")
@@ -35,8 +41,10 @@ def explain(
 ) -> None:
     """Say why a session got its verdict: the kind, and the events that decided it."""
     from atomic.verdict import explanation
+    from atomic.verdict.masked import masked
 
-    verdict, title = _of_file(Path(what), exit_code, stderr) if _is_stream(what) else _of_run(what, config)
+    read, title, masker = _of_file(Path(what), exit_code, stderr) if _is_stream(what) else _of_run(what, config)
+    verdict = masked(read, masker)
     if as_json:
         write_json(explanation(verdict))
     else:
@@ -45,15 +53,24 @@ def explain(
 
 def cat(
     run: Annotated[
-        str, typer.Argument(metavar="RUN[/N]", help="A run (id, its beginning, latest), or one attempt of it.")
+        str,
+        typer.Argument(
+            metavar="RUN[/N]",
+            help="A run (id, its beginning, latest), or one attempt of it.",
+            autocompletion=completion.runs,
+        ),
     ],
     events: Annotated[
         list[str] | None, typer.Option("--events", "-e", metavar="TYPE", help="Only these events; may be repeated.")
     ] = None,
     config: Config = None,
 ) -> None:
-    """Print the raw events of a run, byte for byte as the agent wrote them, attempt after attempt."""
-    folder, n = _find(run, config)
+    """Print the raw events of a run, byte for byte as the agent wrote them, attempt after attempt.
+
+    On a terminal they come without control codes, headers and known secrets.
+    """
+    folder, n, masker = _find(run, config)
+    shown = _fit_for_eyes(masker) if sys.stdout.isatty() else None
     wanted = {name.encode() for given in events or () for name in given.split(",")}
     seen: dict[bytes, int] = {}
     for attempt in [folder.attempt(n)] if n else folder.attempts():
@@ -63,7 +80,7 @@ def cat(
                 seen[kind] = seen.get(kind, 0) + 1
                 if kind not in wanted:
                     continue
-            if not write(line):
+            if not write(line if shown is None else shown(line)):
                 return
     if wanted and not wanted & seen.keys():
         there = ", ".join(f"{kind.decode('utf-8', 'replace')} ({n})" for kind, n in sorted(seen.items()) if kind)
@@ -75,25 +92,27 @@ def _is_stream(what: str) -> bool:
     return path.is_file() or path.with_name(path.name + ".zst").is_file()
 
 
-def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[Verdict, str]:
+def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[Verdict, str, Masker]:
+    from atomic.agent import Agent
     from atomic.errors import PlaceError
+    from atomic.session import masker_for
     from atomic.verdict import read_verdict
 
     if stderr is not None and not stderr.is_file():
         raise PlaceError(f"{stderr}: no such file", path=str(stderr), reason="missing")
     try:
-        return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream)
+        return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise PlaceError(f"{stream}: {reason}", path=str(stream), reason=reason) from None
 
 
-def _of_run(what: str, config: Path | None) -> tuple[Verdict, str]:
+def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
     """The verdict of an attempt, read anew from its stream; without a number, of the last one."""
     from atomic.errors import RecordDamaged
     from atomic.verdict import read_verdict
 
-    folder, n = _find(what, config)
+    folder, n, masker = _find(what, config)
     attempts = folder.attempts()
     if not attempts:
         raise RecordDamaged(
@@ -103,33 +122,43 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str]:
     record = attempt.read()
     title = f"{folder.run_id}/{attempt.n} of {len(attempts)} · {record.model or 'the agent’s own model'}"
     try:
-        return read_verdict(
+        verdict = read_verdict(
             attempt.stream,
             exit_code=record.exit_code,
             stderr=attempt.stderr,
             stopped=record.verdict.stopped if record.verdict else None,
-        ), title
+        )
+        return verdict, title, masker
     except FileNotFoundError:
         if record.verdict is None:
             raise RecordDamaged(f"{attempt.path} holds no stream", path=str(attempt.path)) from None
-        return record.verdict, title
+        return record.verdict, title, masker
 
 
-def _find(text: str, config: Path | None) -> tuple[RunFolder, int | None]:
-    """The run, and the attempt's number where one is named. Raises RunNotFound, UsageError."""
+def _find(text: str, config: Path | None) -> tuple[RunFolder, int | None, Masker]:
+    """The run, the attempt's number where one is named, and what hides secrets. Raises RunNotFound, UsageError."""
     from atomic.errors import RunNotFound, UsageError
     from atomic.runner import open_store
+    from atomic.session import masker_for
     from atomic.settings import load_settings
 
     name, slash, number = text.partition("/")
     if slash and not (number.isascii() and number.isdigit() and int(number)):
         raise UsageError(f"{text!r} is neither a file nor RUN/N", hint="N is the attempt's number, from 1: latest/2")
-    folder = open_store(load_settings(config=config)).find(name)
+    settings = load_settings(config=config)
+    folder = open_store(settings).find(name)
     n = int(number) if slash else None
     if n is not None and n not in {attempt.n for attempt in folder.attempts()}:
         there = ", ".join(str(attempt.n) for attempt in folder.attempts()) or "none"
         raise RunNotFound(f"run {folder.run_id} has no attempt {n}; there are: {there}", run_id=text, nearest=())
-    return folder, n
+    return folder, n, masker_for(settings.agent.agent())
+
+
+def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
+    """What makes of a raw line one that may be shown."""
+    from atomic.record.redact import HEADERS, without_headers
+
+    return lambda line: masker.raw(without_headers(line) if HEADERS in line else line)
 
 
 def _lines(attempt: AttemptFolder) -> Iterator[bytes]:
@@ -155,6 +184,7 @@ def _type(line: bytes) -> bytes:
 
 def _reasons(title: str, verdict: Verdict) -> list[str]:
     from atomic.text import one_line, printable
+    from flows.cli.verdict_lines import MESSAGE, evidence_lines, warning_lines, work_lines
 
     def out(text: str, *codes: str) -> str:
         return paint(text, *codes, stream=sys.stdout)
@@ -162,35 +192,14 @@ def _reasons(title: str, verdict: Verdict) -> list[str]:
     said = out("answered", GREEN, BOLD) if verdict.answered else out(f"failed: {verdict.kind}", RED, BOLD)
     lines = [f"{said}  {out(printable(title), DIM)}"]
     if verdict.message:
-        lines.append(f"  {one_line(verdict.message, 500)}")
+        lines.append(f"  {one_line(verdict.message, MESSAGE)}")
     if verdict.answered_by:
         lines.append(f"  by {printable(verdict.answered_by)}")
     if verdict.answer:
         lines.append(f"  {'answer' if verdict.answered else 'text so far'}: {one_line(verdict.answer, SHOWN_ANSWER)}")
     if verdict.evidence:
         lines.append(out("evidence", BOLD))
-    for one in verdict.evidence:
-        where = f"line {one.line}, byte {one.offset}" if one.line else "outside the stream"
-        lines.append(f"  {where}  {printable(one.event)}  {out(one_line(one.text, 300), DIM)}".rstrip())
-    usage = verdict.usage
-    cost = money(verdict.cost_usd if verdict.cost_usd is not None else usage.cost_usd)
-    read, wrote, cached = count(usage.input), count(usage.output), count(usage.cache_read)
-    lines += [
-        out("what happened", BOLD),
-        f"  {_several(verdict.turns, 'turn')}, {_several(verdict.tool_calls, 'tool call')}"
-        + (f" ({verdict.failed_tool_calls} failed)" if verdict.failed_tool_calls else "")
-        + f", {_several(verdict.retries, 'retry', 'retries')}, {_several(verdict.compactions, 'compaction')}",
-        f"  tokens: {read} in, {wrote} out, {cached} from cache · {cost}",
-        f"  stream: {_several(verdict.records, 'record')}, {_several(verdict.noise, 'line')} of noise"
-        + (f", {verdict.torn} bytes torn" if verdict.torn else "")
-        + f", {'settled' if verdict.settled else 'not settled'}"
-        + f", exit code {'unknown' if verdict.exit_code is None else verdict.exit_code}",
-    ]
-    if verdict.stopped:
-        lines.append(f"  stopped by us: {verdict.stopped}")
-    lines += [f"{out('warning', YELLOW)} {one_line(warning, 500)}" for warning in verdict.warnings]
-    return lines
-
-
-def _several(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    lines += [f"  {line}" for line in evidence_lines(verdict)]
+    lines.append(out("what happened", BOLD))
+    lines += [f"  {line}" for line in work_lines(verdict)]
+    return [*lines, *warning_lines(verdict.warnings)]

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from flows.cli import completion
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -40,9 +42,17 @@ def run(
     ],
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="provider/id[:level]; again for the ones to fall back to."),
+        typer.Option(
+            "--model",
+            "-m",
+            help="provider/id[:level]; again for the ones to fall back to.",
+            autocompletion=completion.models,
+        ),
     ] = None,
-    policy: Annotated[str | None, typer.Option("--policy", "-p", help="A policy of the settings.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", "-p", help="A policy of the settings.", autocompletion=completion.policies),
+    ] = None,
     cwd: Annotated[Path | None, typer.Option("--cwd", "-C", help="The folder the agent works in.")] = None,
     name: Annotated[str | None, typer.Option("--name", "-n", help="A name to find the run by.")] = None,
     key: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli import completion
 from flows.cli.figures import clock, duration
 from flows.cli.output import DIM, GREEN, YELLOW, page, paint, say, write_json
 
@@ -66,7 +67,9 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def stop(
-    run: Annotated[str | None, typer.Argument(help="The run: its id, or the beginning of it.")] = None,
+    run: Annotated[
+        str | None, typer.Argument(help="The run: its id, or the beginning of it.", autocompletion=completion.runs)
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every run of this user on this machine.")] = False,
     config: Config = None,
 ) -> None:

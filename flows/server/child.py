@@ -13,6 +13,7 @@ import shutil
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -22,6 +23,8 @@ from flows.server.schema import create_database
 
 GRACE = 5  # seconds for requests under way when the server is stopped
 DATABASE = "prefect.db"
+BIND_TRIES = 5  # a killed server lets go of its port a moment after it counts as dead
+BIND_PAUSE = 0.1
 
 
 def main() -> None:
@@ -51,13 +54,14 @@ def main() -> None:
 def _listen(folder: Path) -> socket.socket:
     """The port of the last time, which people have bookmarked; where it is taken, any that is free."""
     before = read_info(folder)
-    for port in (before.port, 0) if before else (0,):
+    for port in (*[before.port] * BIND_TRIES, 0) if before else (0,):
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))
         except OSError:
             listener.close()
+            time.sleep(BIND_PAUSE)
         else:
             return listener
     sys.exit(f"no port of {HOST} can be had")

@@ -63,6 +63,7 @@ def choose(mode: Mode = "auto", *, home: Path | None = None, meanwhile: Callable
             meanwhile()
 
     if mode == "ephemeral":
+        os.environ["PREFECT_LOGGING_TO_API_ENABLED"] = "false"  # nobody can read them there afterwards
         server = start_private(home, meanwhile=wired)
         return Choice("ephemeral", server.info.url, info=server.info, private=server)
     info = ensure_server(home, meanwhile=wired)

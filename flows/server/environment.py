@@ -77,6 +77,8 @@ def quiet(environ: MutableMapping[str, str] = os.environ) -> None:
     """Prefect's own log lines go to its server; on the terminal only what warns. What the user has set, stays."""
     environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
     environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    # A server that is away is asked for 14 s, instead of for a minute: a person waits, and the next start tells it.
+    environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "3")
 
 
 def _past_proxies(environ: MutableMapping[str, str]) -> None:

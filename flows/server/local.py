@@ -49,7 +49,11 @@ def ensure_server(home: Path, *, meanwhile: Callable[[ServerInfo], None] | None 
         )
     if meanwhile is not None:
         meanwhile(info)
-    await_health(info, deadline)
+    try:
+        await_health(info, deadline)
+    except ServerError:
+        _reap(info)
+        raise
     return info
 
 
@@ -65,8 +69,7 @@ def stop_server(home: Path) -> ServerInfo | None:
                 os.kill(info.pid, sign)
             if _gone(info):
                 break
-    if (process := _started.pop(info.pid, None)) is not None:
-        process.wait()
+    _reap(info)
     return info
 
 
@@ -95,6 +98,13 @@ def _start(folder: Path, cache: Path, deadline: float) -> ServerInfo:
                 return info
             # Another server holds the folder and has not written yet, or is about to end.
             _started.pop(process.pid).wait()
+
+
+def _reap(info: ServerInfo) -> None:
+    """Take leave of a server that has ended, where it was started by this process."""
+    process = _started.get(info.pid)
+    if process is not None and process.poll() is not None:
+        del _started[info.pid]
 
 
 def _gone(info: ServerInfo) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from atomic.agent import Agent, masked
 from atomic.errors import AgentNotFound, UsageError
 from atomic.models import ModelRef
-from atomic.text import MASK
+from atomic.text import MASK, Masker
 
 
 def program(folder: Path, name: str) -> Path:
@@ -112,7 +112,7 @@ class TestSecrets:
     def test_keys_are_masked_wherever_they_stand(self) -> None:
         env = {"OPENAI_API_KEY": "sk-secret-value", "NAME": "public-value"}
         argv = ("pi", "--api-key", "short", "--api-key=sk", "--header", "Bearer sk-secret-value", "public-value")
-        shown = masked(argv, env)
+        shown = masked(argv, Masker.of(env))
         assert shown == ("pi", "--api-key", MASK, f"--api-key={MASK}", "--header", f"Bearer {MASK}", "public-value")
 
     def test_an_agent_survives_pickling(self) -> None:

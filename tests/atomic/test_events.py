@@ -145,7 +145,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(sorted(WIRE_TYPES)), st.dictionaries(st.sampled_from(names) | odd_text, values, max_size=5))
 def test_no_record_raises_and_none_loses_a_field(name: str, fields: dict[str, Any]) -> None:
     data = fields | {"type": name}

@@ -62,7 +62,7 @@ def cut(stream: bytes, places: list[float]) -> list[bytes]:
     return [stream[start:end] for start, end in pairwise(borders)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(streams, st.lists(st.floats(0, 1), max_size=12), st.booleans())
 @example(UPDATE + b'{"type":"message_update","a":{' + b'{"type":"message_end"}\n', [0.5], False)
 @example(b"\0\0\0" + UPDATE + b"\0", [0.01, 0.02, 0.99], False)
@@ -77,7 +77,7 @@ def test_small_chunks_change_nothing(size: int) -> None:
     assert read(chunks) == read([stream])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([line for line in ODD_LINES if len(line) < 200]), min_size=1, max_size=4), st.data())
 def test_odd_lines_among_many_short_ones(odd: list[bytes], data: st.DataObject) -> None:
     """Thousands of short lines are looked at together: what stands among them is found all the same."""
@@ -92,7 +92,7 @@ objects = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["agent_start", "message_end", "odd", "turn_start"]), objects)), st.booleans()
 )

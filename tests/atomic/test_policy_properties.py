@@ -317,13 +317,14 @@ def passing(policy: FallbackPolicy, attempt: Attempted) -> bool:
 
 @thorough
 @given(policies, st.data())
-def test_a_failed_run_has_its_last_kind_and_names_every_model_with_its_kinds(
+def test_a_failed_run_has_its_last_kind_or_its_budget_s_and_names_every_model_with_its_kinds(
     policy: FallbackPolicy, data: st.DataObject
 ) -> None:
     run = simulate(policy, data)
     assert run.end is not None
     if run.end.status == "failed":
-        assert run.end.kind is run.attempts[-1].kind
+        by_budget = "budget" in run.end.message and "used up" in run.end.message
+        assert run.end.kind is (FailureKind.BUDGET if by_budget else run.attempts[-1].kind)
         assert run.end.attempt is None
         for attempt in run.attempts:
             told = next(part for part in run.end.message.split("; ") if part.startswith(f"{attempt.model}: "))

@@ -127,7 +127,7 @@ class TestIdentity:
             assert table[child].parent == process.pid
             assert table[child].session == process.pid
             assert not table[child].zombie
-            assert f"\0{MARKER}=run/1\0".encode() in b"\0" + module.environment(child)
+            assert f"\0{MARKER}=run/1\0".encode() in b"\0" + (module.environment(child) or b"")
             assert module.look(child) == table[child]
             assert module.look(2**22 + 1) is None
 
@@ -238,6 +238,26 @@ class TestEnding:
         assert swept.survived == ()
         assert len(swept.ended) >= 20
         assert marked(["run/1"])["run/1"] == []
+
+    async def test_a_sweep_waits_for_one_that_is_becoming_another_program(self, start: Start) -> None:
+        # Again and again it is for a moment without an environment, and nothing else leads to it.
+        script = 'n=$1; [ $n -gt 0 ] && exec /bin/sh -c "$0" "$0" $((n-1)); exec sleep 1000'
+        for _ in range(20):
+            spinning = subprocess.Popen(
+                ["/bin/sh", "-c", script, script, "60"], env={**os.environ, MARKER: "run/1"}, start_new_session=True
+            )
+            try:
+                swept = await sweep(Kin("run/1"), Steady())
+                assert [each.pid for each in swept.ended] == [spinning.pid]
+                assert swept.survived == ()
+            finally:
+                spinning.kill()
+                spinning.wait()
+
+    async def test_one_without_any_environment_holds_no_sweep_up(self, start: Start) -> None:
+        process = start("exec env -i sleep 1000")
+        until(lambda: proc.environment(process.pid) == b"" if proc.AVAILABLE else True)
+        assert await sweep(Kin("run/1"), Steady()) == ((), (), ())
 
     async def test_a_build_daemon_may_stay_with_all_below_it(self, tmp_path: Path, start: Start) -> None:
         daemon = tmp_path / "a-build-daemon-with-a-long-name"

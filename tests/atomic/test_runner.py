@@ -339,6 +339,14 @@ class TestSpending:
         alone, _, _ = await carried_out(store, clock, TWO, unpriced, unpriced)
         assert alone.cost_usd is None
 
+    async def test_an_attempt_that_cost_nothing_does_not_make_an_unknown_cost_zero(
+        self, store: RunStore, clock: Clock
+    ) -> None:
+        nothing_sent = bad(KIND.OVERFLOW, usage=Usage(cost_usd=0), cost_usd=0.0)
+        unpriced = OK.model_copy(update={"usage": Usage(input=10, output=5), "cost_usd": None})
+        result, _, _ = await carried_out(store, clock, TWO, nothing_sent, unpriced)
+        assert (result.cost_usd, result.usage.cost_usd) == (None, None)
+
     async def test_a_price_that_is_known_fills_in_what_the_stream_does_not_say(
         self, store: RunStore, clock: Clock
     ) -> None:

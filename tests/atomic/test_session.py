@@ -207,19 +207,6 @@ async def test_a_progress_callback_that_fails_stops_the_session_and_is_raised(pl
     assert spec.folder.read().kind is FailureKind.CANCELLED
 
 
-async def test_a_clock_that_jumps_breaks_no_limit(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    jumps = iter(range(0, 10**9, 10**5))
-    monkeypatch.setattr("time.time", lambda: float(next(jumps)))
-    record = await place.run(say(*opening()) + "sleep 0.3\n" + say(message("done"), *closing()))
-    assert record.status is Status.ANSWERED
-
-
-async def test_it_works_without_home_and_in_the_locale_c(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOME", raising=False)
-    monkeypatch.setenv("LC_ALL", "C")
-    assert (await place.run(answer())).status is Status.ANSWERED
-
-
 async def test_many_at_once_share_what_they_can(place: Place) -> None:
     specs = [place.spec(answer(str(n))) for n in range(16)]
     records = await asyncio.gather(*map(run_attempt, specs))

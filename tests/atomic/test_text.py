@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
@@ -81,3 +82,30 @@ def test_secrets_are_masked_whole_wherever_they_stand() -> None:
 
 def test_values_too_short_to_be_secrets_are_left() -> None:
     assert Masker.of({"DEBUG_KEY": "1", "E_KEY": ""})("a 1 b") == "a 1 b"
+
+
+def test_a_private_key_is_masked_by_its_lines_and_as_json_writes_it() -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQ\n-----END KEY-----"
+    masker = Masker.of({"DEPLOY_KEY": key})
+    for text in (key, json.dumps(key), "it says MIIEvQIBADANBgkqhkiG9w0BAQEF there"):
+        assert "MIIEvQ" not in masker(text)
+        assert "AASCBK" not in masker.raw(text.encode()).decode()
+
+
+def test_a_secret_that_a_cut_left_the_beginning_of_is_masked() -> None:
+    masker = Masker(["sk-live-4242424242424242"])
+    for length in range(1, 60):
+        assert "sk-liv" not in masker(one_line("key sk-live-4242424242424242 is bad" + " x" * 40, length))
+
+
+def test_passwords_in_addresses_are_secrets() -> None:
+    masker = Masker.of({"DATABASE_URL": "postgres://me:pw-of-mine@db.example/x", "HOMEPAGE": "https://a.example/b:c@d"})
+    assert masker("cannot reach postgres://me:pw-of-mine@db.example") == f"cannot reach postgres://me:{MASK}@db.example"
+    assert masker("see https://a.example/b:c@d") == "see https://a.example/b:c@d"
+
+
+def test_data_keeps_words_that_happen_to_be_passwords() -> None:
+    masker = Masker.of({"DB_PASSWORD": "postgres", "API_KEY": "sk-live-42424242"})
+    assert masker("connect to postgres") == f"connect to {MASK}"
+    assert masker.data("import postgres # sk-live-42424242") == f"import postgres # {MASK}"
+    assert masker.raw(b"postgres sk-live-42424242") == f"postgres {MASK}".encode()

@@ -58,6 +58,12 @@ def build(folder: Path) -> Path:
     return program
 
 
+def agent(program: Path, **env: object) -> Agent:
+    """The agent with its variables, and with no folder of its own: what the user keeps in it is no matter here."""
+    none = {"PI_CODING_AGENT_DIR": str(program.with_name("no-folder"))}
+    return Agent(command=(str(program),), env={**none, **{name: str(value) for name, value in env.items()}})
+
+
 def spec(store: RunStore, agent: Agent, cwd: Path) -> AttemptSpec:
     """An attempt of a new run."""
     run = store.create(b"hello")

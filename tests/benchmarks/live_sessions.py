@@ -12,10 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from atomic.agent import Agent
 from atomic.record import RunStore
 from atomic.session import run_attempt
-from tests.benchmarks.agents import build, spec
+from tests.benchmarks.agents import agent, build, spec
 from tests.benchmarks.report import Row, report
 
 SESSIONS = 32
@@ -46,9 +45,10 @@ async def measure(seconds: float) -> list[Row]:
         await asyncio.sleep(min(seconds, 2))
         quiet.set()
         idle = await probe
-        agent = Agent(command=(str(build(folder)),), env={"BENCH_SECONDS": str(seconds), "BENCH_RATE": str(RATE)})
+        program = build(folder)
+        instant = agent(program, BENCH_SECONDS=seconds, BENCH_RATE=RATE)
         store = RunStore(folder / "records", home=folder / "home")
-        specs = [spec(store, agent, folder) for _ in range(SESSIONS)]
+        specs = [spec(store, instant, folder) for _ in range(SESSIONS)]
         told: list[object] = []
         cpu, start = time.process_time(), time.perf_counter()
         probe = asyncio.create_task(lateness(over))

@@ -15,11 +15,10 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from atomic.agent import Agent
 from atomic.record import RunStore
 from atomic.session import run_attempt
 from atomic.verdict.facts import Status
-from tests.benchmarks.agents import build, spec
+from tests.benchmarks.agents import agent, build, spec
 from tests.benchmarks.report import Row, report
 
 AT_ONCE = 8
@@ -61,8 +60,7 @@ class Bench:
 
     def whole(self, seconds: float, *, fsync: bool) -> Session:
         """A session with its record, watched and swept."""
-        agent = Agent(command=(str(self.program),), env={"BENCH_SECONDS": str(seconds)})
-        given = spec(self.stores[fsync], agent, self.folder)
+        given = spec(self.stores[fsync], agent(self.program, BENCH_SECONDS=seconds), self.folder)
 
         async def session() -> None:
             record = await run_attempt(given)
@@ -100,8 +98,8 @@ async def measure(sessions: int, rounds: int) -> list[Row]:
         least = dict.fromkeys(subjects, (float("inf"), float("inf")))
         for _ in range(rounds):
             for name, (count, make) in subjects.items():
-                wall, cpu = await seconds_each([make() for _ in range(count)])
-                least[name] = min(least[name][0], wall), min(least[name][1], cpu)
+                took, used = await seconds_each([make() for _ in range(count)])
+                least[name] = min(least[name][0], took), min(least[name][1], used)
     wall = {name: figures[0] for name, figures in least.items()}
     return [
         Row("instant agent, fsync off / bare", wall["whole"] / wall["bare"], "×", INSTANT_TARGET),

@@ -151,6 +151,24 @@ def test_a_clock_that_jumps(cli: CommandLine, tmp_path: Path, step: int) -> None
     assert cli("explain", "latest").code == 0
 
 
+def test_damaged_files_are_named_and_cost_no_second_answer(cli: CommandLine) -> None:
+    again = ("--key", "k", "-m", "scripted/echo", "once")
+    assert cli.scripted(*again).code == 0
+    (record,) = cli.records()
+    (note,) = (path for path in (cli.home / "records" / "keys").iterdir() if not path.name.startswith("."))
+    for path in (record / "attempt-1" / "attempt.json", record / "attempt-1" / "stream.jsonl.zst", note):
+        before = path.read_bytes()
+        path.write_bytes(b"\0" * len(before))
+        for command in (("status",), ("explain", "latest"), ("record", "cat", "latest")):
+            done = cli(*command)
+            assert done.code == 0 or str(path) in refusal_text(done)
+        done = cli.scripted(*again)
+        assert (done.code, done.out) == (0, "once\n") or "remove that file" in refusal_text(done)
+        assert str(path) in done.err or path.suffix == ".zst", "whoever needs it hears of it"
+        assert cli.records() == [record]
+        path.write_bytes(before)
+
+
 # Prefect's server
 
 
@@ -194,6 +212,12 @@ def test_a_port_that_is_taken_is_left_to_whoever_has_it(cli: CommandLine) -> Non
             assert json.loads(done.out)["url"] != before.url
         finally:
             assert cli("down").code == 0
+
+
+def refusal_text(done: Done) -> str:
+    """What a command said that could not do its work."""
+    assert refusal(done)[0] == 1
+    return done.err
 
 
 def nothing_left(cli: CommandLine) -> bool:
