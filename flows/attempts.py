@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from atomic.policy import FallbackPolicy
 from atomic.providers import key_check
 from atomic.record import AttemptRecord
 from atomic.runner import RunRequest, execute, open_store, prepare
-from atomic.session import AttemptSpec, Progress, run_attempt
+from atomic.session import AttemptSpec, Progress, masker_for, run_attempt
 from atomic.settings import load_settings
 from atomic.text import Masker, one_line
 from atomic.verdict.facts import Verdict
@@ -61,7 +60,7 @@ async def _attempt(n: int, model: str | None) -> State[None]:  # noqa: ARG001 - 
         work.record = work.spec.folder.read()
     except AtomicError as error:
         work.failure = error
-        return Failed(message=one_line(error.message))
+        return Failed(message=one_line(work.teller.masker(error.message)))
     own = TaskRunContext.get()
     assert own is not None, "this is a task"
     folder = str(work.spec.folder.path)
@@ -77,7 +76,7 @@ def _state(work: _Work) -> State[None]:
     assert verdict is not None, "an attempt ends with a verdict"
     said = one_line(work.teller.masker(verdict.message))
     if verdict.answered:
-        return Completed(message=f"answered by {verdict.answered_by or DEFAULT_MODEL}")
+        return Completed(message=f"answered by {one_line(verdict.answered_by or DEFAULT_MODEL)}")
     if work.cancelled:
         return Cancelled(message=said or "cancelled")
     return Failed(message=f"{verdict.kind}: {said}" if said else str(verdict.kind))
@@ -86,8 +85,10 @@ def _state(work: _Work) -> State[None]:
 class TaskAttempts:
     """Carries attempts out as Prefect tasks: the ``run_attempt`` of :func:`atomic.runner.execute` within a flow."""
 
-    def __init__(self, teller: Teller) -> None:
+    def __init__(self, teller: Teller, *, item: str | None = None) -> None:
+        """``item``: the id of the batch's item, for the names of its tasks."""
         self._teller = teller
+        self._item = "" if item is None else f" · {item}"
 
     async def __call__(self, spec: AttemptSpec, *, on_progress: OnProgress | None = None) -> AttemptRecord:
         """One attempt; as :func:`atomic.session.run_attempt`, which it raises like."""
@@ -95,7 +96,8 @@ class TaskAttempts:
         _work.set(work)
         model = None if spec.model is None else str(spec.model)
         named: Any = _attempt.with_options(
-            task_run_name=_literal(f"attempt {spec.n} · {model or DEFAULT_MODEL}"), tags=[model] if model else []
+            task_run_name=_literal(f"attempt {spec.n} · {model or DEFAULT_MODEL}{self._item}"),
+            tags=[model] if model else [],
         )
         await named(spec.n, model, return_state=True)
         if work.failure is not None:
@@ -170,5 +172,5 @@ def run_blocking(work: Coroutine[Any, Any, T], name: str) -> T:
 
 
 def masker_of(request: RunRequest) -> Masker:
-    """Hides what is secret by its name in the agent's variables and in our own."""
-    return Masker.of(request.agent.env, os.environ)
+    """Hides what the run's agent holds of secrets, and this process."""
+    return masker_for(request.agent)

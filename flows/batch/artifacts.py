@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 
 from atomic.text import Masker, slug
@@ -24,40 +24,48 @@ SHOW_EVERY = 5.0  # seconds; a small artifact costs the server 25 to 40 ms
 @contextlib.asynccontextmanager
 async def showing_progress(run: BatchRun, flow_run_id: UUID) -> AsyncIterator[None]:
     """Within this a progress artifact of the flow run follows the batch. What cannot be shown is left out."""
-    showing = asyncio.get_running_loop().create_task(_show(run, flow_run_id))
+    shown = _Shown(flow_run_id)
+    showing = asyncio.get_running_loop().create_task(_show(run, shown))
     try:
         yield
     finally:
         showing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await showing
+        if run.progress is not None:
+            await shown.show(run.progress)
 
 
-async def _show(run: BatchRun, flow_run_id: UUID) -> None:
-    artifact: UUID | None = None
-    shown: float | None = None
+async def _show(run: BatchRun, shown: _Shown) -> None:
     while True:
         await asyncio.sleep(SHOW_EVERY)
-        if run.engine is None:
-            continue
-        progress = run.engine.progress()
-        percent = done_percent(progress)
-        if percent == shown:
-            continue
+        if run.progress is not None:
+            await shown.show(run.progress)
+
+
+class _Shown:
+    """A flow run's progress artifact: made when there is something to show."""
+
+    def __init__(self, flow_run_id: UUID) -> None:
+        self._flow_run_id = flow_run_id
+        self._artifact: UUID | None = None
+        self._told = ""
+
+    async def show(self, progress: BatchProgress) -> None:
+        """Show how the batch stands, unless that is what is shown. What the server does not take is left out."""
+        told, percent = describe(progress), done_percent(progress)
+        if told == self._told:
+            return
         with contextlib.suppress(Exception):  # the server may be away: the next look tries again
             async with asyncio.timeout(TELL_LIMIT), get_client() as client:
-                artifact = await _put(client, artifact, percent, describe(progress), flow_run_id)
-                shown = percent
-
-
-async def _put(
-    client: PrefectClient, artifact: UUID | None, percent: float, description: str, flow_run_id: UUID
-) -> UUID:
-    if artifact is None:
-        made = ArtifactCreate(type="progress", description=description, data=percent, flow_run_id=flow_run_id)
-        return (await client.create_artifact(made)).id
-    await client.update_artifact(artifact, ArtifactUpdate(data=percent, description=description))
-    return artifact
+                if self._artifact is None:
+                    made = ArtifactCreate(
+                        type="progress", description=told, data=percent, flow_run_id=self._flow_run_id
+                    )
+                    self._artifact = (await client.create_artifact(made)).id
+                else:
+                    await client.update_artifact(self._artifact, ArtifactUpdate(data=percent, description=told))
+                self._told = told
 
 
 def done_percent(progress: BatchProgress) -> float:
@@ -91,7 +99,8 @@ def batch_markdown(result: BatchResult, masker: Masker) -> str:
     unpriced = f" ({result.unpriced} runs of unknown cost)" if result.unpriced and result.cost_usd is not None else ""
     counted = f"{result.answered} of {result.total} answered, {result.failed} failed, {result.left} left"
     lines = [
-        f"Batch {code(result.batch)}, edition {code(result.edition)}: {counted}; {result.tokens:,} tokens, {cost}{unpriced}.",
+        f"Batch {code(result.batch)}, edition {code(result.edition)}: {counted}.",
+        f"{result.tokens:,} tokens, {cost}{unpriced}.",
         f"Results: {code(masker(result.results))}",
     ]
     if result.reason:

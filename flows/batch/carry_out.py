@@ -13,7 +13,7 @@ from atomic.recovery import Recovered
 from flows.batch.budget import Meter
 from flows.batch.cooldowns import SharedCooldowns, shared_names
 from flows.batch.engine import Engine, OpenShard, directly
-from flows.batch.facts import BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
+from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
 from flows.batch.items import changed, rows_of
 from flows.batch.preflight import preflight
 from flows.batch.results import ERRORS, RESULTS, ResultFiles
@@ -24,18 +24,23 @@ from flows.unsettled import recover_and_note
 
 
 class BatchRun:
-    """One call of a batch. ``stop`` ends it before its time, from a signal's handler as well; ``engine`` is there while
-    the edition is carried out."""
+    """One call of a batch. ``stop`` ends it before its time, from a signal's handler as well; ``result`` is there
+    afterwards."""
 
     def __init__(self, request: BatchRequest, on_event: OnBatchEvent | None = None) -> None:
         self.request = request
         self.stop = Stop()
-        self.engine: Engine | None = None
+        self._engine: Engine | None = None
         self.flow_run_id: str | None = None
         self.result: BatchResult | None = None
         self._on_event = on_event
         self._warnings: list[str] = []
         self._begun_at = time.monotonic()
+
+    @property
+    def progress(self) -> BatchProgress | None:
+        """How it stands, or stood in the end; None before its edition is carried out."""
+        return None if self._engine is None else self._engine.progress()
 
     async def to_its_end(self, open_shard: OpenShard = directly) -> BatchResult:
         """Carry it out. Raises UsageError before anything is spent (EditionBusy, where another process is at it),
@@ -83,7 +88,7 @@ class BatchRun:
             with contextlib.closing(files):
                 if edition.resumed and (what := of_loading(loaded, counts)):
                     self.say(f"edition {edition.name} goes on: {what}")
-                engine = await self._engine(database, edition, files, counts)
+                engine = await self._make_engine(database, edition, files, counts)
                 await engine.carry_out(open_shard)
                 await asyncio.to_thread(files.sync)
             reason = ""
@@ -91,12 +96,11 @@ class BatchRun:
             reason = error.message
             raise
         finally:
-            self.engine = None
             reason = self.stop.reason or reason
             await _finish(database, edition, reason)
         return await database.apart(self._result, edition, engine)
 
-    async def _engine(self, database: Database, edition: Edition, files: ResultFiles, counts: Counts) -> Engine:
+    async def _make_engine(self, database: Database, edition: Edition, files: ResultFiles, counts: Counts) -> Engine:
         request = self.request
         models: Sequence[ModelRef] = [model for policy in request.policies.values() for model in policy.models]
         names = await asyncio.to_thread(shared_names, request.form.agent, models)
@@ -114,7 +118,7 @@ class BatchRun:
             stop=self.stop,
             on_progress=self._on_event,
         )
-        self.engine = engine
+        self._engine = engine
         return engine
 
     def _result(self, database: Database, edition: Edition, engine: Engine) -> BatchResult:

@@ -33,6 +33,13 @@ COUNT_EVERY = 5.0  # seconds between two counts of what is parked
 OnProgress = Callable[[BatchProgress], None]
 
 
+Attempts = Callable[[str], RunAttempt]
+
+
+def _sessions(_: str) -> RunAttempt:
+    return run_session
+
+
 @dataclass(slots=True)
 class Shard:
     """A slice of the edition. Whoever opens it calls ``work`` once, in the flow run that it is to belong to."""
@@ -45,10 +52,11 @@ class Shard:
     answered: int = 0
     failed: int = 0
 
-    async def work(self, run_attempt: RunAttempt = run_session, *, flow_run_id: str | None = None) -> None:
-        """Carry out the first item and those that come after it, until all have ended."""
+    async def work(self, attempts: Attempts = _sessions, *, flow_run_id: str | None = None) -> None:
+        """Carry out the first item and those that come after it, until all have ended. ``attempts`` gives what carries
+        out the attempts of an item."""
         self.begun = True
-        await self.engine.work_on(self, run_attempt, flow_run_id)
+        await self.engine.work_on(self, attempts, flow_run_id)
 
 
 OpenShard = Callable[[Shard], Awaitable[None]]
@@ -138,11 +146,11 @@ class Engine:
         if steady.cancelled:
             raise asyncio.CancelledError
 
-    async def work_on(self, shard: Shard, run_attempt: RunAttempt, flow_run_id: str | None) -> None:
+    async def work_on(self, shard: Shard, attempts: Attempts, flow_run_id: str | None) -> None:
         """Begin the shard's items in this task's context, and wait for them. What fails ends the batch."""
-        await self._guarded(self._feed_shard(shard, run_attempt, flow_run_id))
+        await self._guarded(self._feed_shard(shard, attempts, flow_run_id))
 
-    async def _feed_shard(self, shard: Shard, run_attempt: RunAttempt, flow_run_id: str | None) -> None:
+    async def _feed_shard(self, shard: Shard, attempts: Attempts, flow_run_id: str | None) -> None:
         own: list[asyncio.Task[None]] = []
         ready: Ready | None = shard.first
         try:
@@ -152,7 +160,7 @@ class Engine:
                 if self._feed.closed:  # while the shard was being opened
                     self._feed.put_back(ready)
                     break
-                own.append(self._begin(ready, shard, run_attempt, flow_run_id))
+                own.append(self._begin(ready, shard, attempts(ready.item.custom_id), flow_run_id))
                 ready = await self._feed.next(self._at_work) if taken < SHARD_SIZE else None
         finally:
             shard.fed.set()

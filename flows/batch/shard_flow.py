@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from prefect import flow, task
@@ -21,7 +22,7 @@ from flows.artifacts import Teller
 from flows.attempts import OnProgress, TaskAttempts, masker_of
 from flows.batch.carry_out import BatchRun
 from flows.batch.engine import OpenShard, Shard
-from flows.batch.tracking import tracked
+from flows.batch.tracking import Track, tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ async def _shard_flow(batch: str, edition: str, number: int) -> State[None]:  # 
             named: Any = _shard_task.with_options(task_run_name=_literal(f"shard {number}"))
             await named(number, return_state=True)
         else:
-            await shard.work(SomeTracked(shard, request.asked.track, TaskAttempts(teller)), flow_run_id=flow_run_id)
+            await shard.work(partial(SomeTracked, shard, request.asked.track, teller), flow_run_id=flow_run_id)
     return Completed(message=_came_to(shard))
 
 
@@ -72,12 +73,12 @@ async def _shard_task(number: int) -> State[None]:  # noqa: ARG001 - shown by Pr
 
 
 class SomeTracked:
-    """Carries attempts out as tasks, for as long as the server can take them."""
+    """Carries an item's attempts out as tasks, for as long as the server can take them."""
 
-    def __init__(self, shard: Shard, track: Any, tasks: TaskAttempts) -> None:
+    def __init__(self, shard: Shard, track: Track, teller: Teller, item: str) -> None:
         self._sessions = shard.engine.sessions
         self._track = track
-        self._tasks = tasks
+        self._tasks = TaskAttempts(teller, item=item)
 
     async def __call__(self, spec: AttemptSpec, *, on_progress: OnProgress | None = None) -> AttemptRecord:
         """One attempt; as :func:`atomic.session.run_attempt`, which it raises like."""
