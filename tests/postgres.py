@@ -99,15 +99,16 @@ def postgres() -> Iterator[Cluster]:
     environ = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": str(folder)}
 
     def call(program: str, *args: str) -> None:
-        done = subprocess.run(
-            [programs / program, *args],
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=(folder / "out").open("ab"),
-            stderr=subprocess.STDOUT,
-            **who,  # type: ignore[call-overload]
-        )
+        with (folder / "out").open("ab") as out:  # a file: the server keeps it open, and nobody waits for its end
+            done = subprocess.run(
+                [programs / program, *args],
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                **who,  # type: ignore[call-overload]
+            )
         assert done.returncode == 0, (folder / "out").read_text()
 
     try:

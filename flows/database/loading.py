@@ -16,6 +16,7 @@ from flows.database.engine import Database
 from flows.database.facts import Edition, ItemRow, ItemState, Loaded
 from flows.database.statements import INSERT, MOVE, RENEW
 from flows.database.tables import items as t
+from flows.database.tables import storable
 
 _CHUNK = 2000  # items in a transaction: others get their turn between two, and memory stays flat
 Change = Literal["kept", "changed", "again"]
@@ -74,6 +75,11 @@ def _chunks(rows: Iterable[ItemRow]) -> Iterator[list[ItemRow]]:
 
 def _check_once(chunk: Sequence[ItemRow], seen: set[int]) -> None:
     for row in chunk:
+        if storable(row.custom_id) != row.custom_id:
+            raise UsageError(
+                f"the item {row.custom_id!r} has an id that no database can store",
+                hint="take NUL and halves of surrogate pairs out of it",
+            )
         mark = hash(row.custom_id)
         if mark in seen:
             raise UsageError(

@@ -26,16 +26,19 @@ from sqlalchemy import (
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
 
 
+def storable(text: str) -> str:
+    """The text with U+FFFD for what no database stores."""
+    return text if text.isascii() and "\0" not in text else _REFUSED.sub("\ufffd", text)
+
+
 class Words(TypeDecorator[str]):
-    """Text from anywhere: what no database stores becomes U+FFFD."""
+    """Text from anywhere, made storable."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - its signature
-        if value is None or (value.isascii() and "\0" not in value):
-            return value
-        return _REFUSED.sub("\ufffd", value)
+        return None if value is None else storable(value)
 
 
 Number = BigInteger().with_variant(Integer(), "sqlite")  # only an INTEGER is an alias of SQLite's row id

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -13,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.flows.databases import database, where  # noqa: F401 - fixtures
 from tests.flows.prefect_server import place, server  # noqa: F401 - fixtures
+from tests.postgres import postgres  # noqa: F401 - a fixture
 
 PROGRAM = Path(sys.executable).with_name("atomic-flows")
 
@@ -47,6 +51,25 @@ class CommandLine:
     def scripted(self, *args: str, stdin: bytes = b"", **environ: str) -> Done:
         """`run` on the scripted agent, without Prefect."""
         return self("run", "--direct", "--agent", "scripted", *args, stdin=stdin, **environ)
+
+    def at_terminal(self, *args: str, **environ: str) -> str:
+        """What a command writes to a terminal, on stdout and stderr, as it would be sent there."""
+        parent, child = pty.openpty()
+        with subprocess.Popen(
+            [PROGRAM, *args],
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            cwd=self.project,
+            env={**self.environ, "TERM": "xterm", "COLUMNS": "100", **environ},
+        ):
+            os.close(child)
+            written = b""
+            with contextlib.suppress(OSError):  # how a terminal says that nobody is there any more
+                while piece := os.read(parent, 65536):
+                    written += piece
+        os.close(parent)
+        return written.decode()
 
     def start(self, *args: str, **environ: str) -> subprocess.Popen[bytes]:
         """Start a command and leave it running."""
