@@ -8,11 +8,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from enum import Enum
-<<<<<<< HEAD
-from typing import Protocol
-=======
-from typing import Any
->>>>>>> main
+from typing import Any, Protocol
 from uuid import UUID
 
 POLL = 2.0  # seconds between two looks at the flow run's state; a look costs the server some 5 ms
@@ -29,7 +25,11 @@ class Stopped(Enum):
 
 
 class Stoppable(Protocol):
-    """What can be ended early. Only the first word counts; later ones come while agents are being stopped."""
+    """What can be ended early; ``by`` says whose word it was. Only the first counts: later ones come while agents are
+    being stopped."""
+
+    @property
+    def by(self) -> Stopped | None: ...
 
     def stop(self, by: Stopped) -> None: ...
 
@@ -64,16 +64,10 @@ def _is_default(handler: Any) -> bool:
 
 
 @contextlib.contextmanager
-<<<<<<< HEAD
-def signals_to(stopping: Stoppable) -> Iterator[None]:
-    """SIGINT and SIGTERM stop the work instead of breaking into whatever runs. Prefect's own handler for SIGTERM raises
-    at any point of the program, also in the middle of writing a record. Only the main thread can have signals."""
-=======
-def signals_to(stopping: Stopping, handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
-    """SIGINT and SIGTERM stop the task, or go to the caller's own ``handlers``, instead of breaking into whatever runs:
+def signals_to(stopping: Stoppable, handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
+    """SIGINT and SIGTERM stop the work, or go to the caller's own ``handlers``, instead of breaking into whatever runs:
     Prefect's handler for SIGTERM raises at any point of the program, also in the middle of writing a record. Only the
     main thread can have signals."""
->>>>>>> main
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -36,8 +36,8 @@ def parameters_of(
     }
     return {
         **_prompt(request, store, masker),
-        **{name: _masked(value, masker) for name, value in plain.items()},
-        "agent": _command(agent, masker) if isinstance(agent, str) else None,
+        **{name: without_secrets(value, masker) for name, value in plain.items()},
+        "agent": shown_command(agent, masker) if isinstance(agent, str) else None,
         "cwd": str(request.cwd),
         "key": request.key,
         "slash": given.get("slash", False),
@@ -58,18 +58,19 @@ def _prompt(request: RunRequest, store: RunStore, masker: Masker) -> dict[str, A
     return {"prompt_file": str(path)}
 
 
-def _masked(value: Any, masker: Masker) -> Any:
+def without_secrets(value: Any, masker: Masker) -> Any:
     """Plain data without secrets; keys are names, and stay."""
     if isinstance(value, str):
         return masker.data(value)
     if isinstance(value, Mapping):
-        return {key: _masked(item, masker) for key, item in value.items()}
+        return {key: without_secrets(item, masker) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(item, masker) for item in value]
+        return [without_secrets(item, masker) for item in value]
     return value
 
 
-def _command(agent: str, masker: Masker) -> str:
+def shown_command(agent: str, masker: Masker) -> str:
+    """The agent's command line without secrets."""
     parts = shlex.split(agent)
     shown = masked(parts, masker)
     return agent if shown == tuple(parts) else shlex.join(shown)

@@ -104,7 +104,7 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
     flow_run: FlowRun = await client.read_flow_run(flow_run_id)
     if run.batch is not None:
         await _settle_shard(flow_run, client)
-        return
+        return 0
     tasks = await client.read_task_runs(
         flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])), limit=200
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from atomic.errors import AtomicError
 from atomic.models import ModelRef
@@ -33,6 +35,7 @@ class BatchRun:
         self._engine: Engine | None = None
         self.flow_run_id: str | None = None
         self.result: BatchResult | None = None
+        self.handlers: Mapping[signal.Signals, Any] = {}  # of signals, the caller's own, see flows.cancel
         self._on_event = on_event
         self._warnings: list[str] = []
         self._begun_at = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import Iterable
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ from prefect.states import Cancelled, Completed, Failed
 
 from atomic.errors import AtomicError, ServerError
 from atomic.policy import FallbackPolicy
-from atomic.text import one_line
+from atomic.text import Masker, one_line
 from flows.artifacts import Teller
 from flows.attempts import masker_of, run_blocking
 from flows.batch.artifacts import showing_progress, table_artifact
@@ -28,8 +29,9 @@ from flows.batch.carry_out import BatchRun
 from flows.batch.facts import BatchResult, Ending, OnBatchEvent
 from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
-from flows.cancel import Stopped, signals_to, watched
+from flows.cancel import Stopped, absorbing, handlers_of_caller, signals_to, watched
 from flows.logs import hush
+from flows.parameters import shown_command, without_secrets
 from flows.recovery import on_ended_from_outside, settle
 
 MESSAGE_LIMIT = 1000  # characters of a state's message
@@ -45,10 +47,12 @@ class Stopper:
     """Ends a batch by a signal, or by a word in Prefect."""
 
     def __init__(self, run: BatchRun) -> None:
+        self.by: Stopped | None = None
         self._run = run
 
     def stop(self, by: Stopped) -> None:
         """Stop its live sessions."""
+        self.by = self.by or by
         ending, reason = _STOPPED[by]
         self._run.stop(ending, "now", reason)
 
@@ -120,8 +124,8 @@ async def _run_batch(
             run = BatchRun(prepare_batch(**{**given, "edition": edition or _scheduled(context.flow_run)}))
         await _carry_out(run, context.flow_run)
     except AtomicError as error:
-        return Failed(message=one_line(error.message, MESSAGE_LIMIT), data=error)
-    return final_state(run.result)
+        return Failed(message=one_line(Masker.of(os.environ)(error.message), MESSAGE_LIMIT), data=error)
+    return final_state(run.result, masker_of(run.request.form))
 
 
 def _scheduled(flow_run: FlowRun) -> str | None:
@@ -136,9 +140,9 @@ async def _carry_out(run: BatchRun, flow_run: FlowRun) -> None:
     hush()
     stopper = Stopper(run)
     async with Teller(masker_of(run.request.form)) as teller:
-        named = one_line(run.request.name)
+        named = one_line(teller.masker(run.request.name))
         teller.tell(lambda client: client.update_flow_run(flow_run.id, name=named))
-        with signals_to(stopper):
+        with signals_to(stopper, run.handlers):
             async with watched(flow_run.id, stopper), showing_progress(run, flow_run.id):
                 settling = asyncio.get_running_loop().create_task(settle(run.request.store))
                 try:
@@ -151,12 +155,12 @@ async def _carry_out(run: BatchRun, flow_run: FlowRun) -> None:
             teller.tell(table_artifact(run.result, teller.masker, flow_run_id=flow_run.id))
 
 
-def final_state(result: BatchResult | None) -> State[BatchResult]:
+def final_state(result: BatchResult | None, masker: Masker) -> State[BatchResult]:
     """The state that a batch's flow run ends in."""
     if result is None:
         return Cancelled(message="cancelled before it began")
     counted = f"{result.answered} answered, {result.failed} failed, {result.left} left"
-    why = f": {result.reason}" if result.reason else ""
+    why = f": {masker(result.reason)}" if result.reason else ""
     message = one_line(f"edition {result.edition}: {counted}{why}. {result.go_on}", MESSAGE_LIMIT)
     if result.ending in (Ending.FINISHED, Ending.LIMIT):
         return Completed(name="Some failed" if result.failed else "Completed", message=message, data=result)
@@ -218,12 +222,14 @@ class BatchFlow(Flow[..., Any]):
         """Carry a prepared batch out as a flow run; ``given`` is what it was prepared from. ``run.result`` is there
         afterwards, whatever ended it. None where the server was not told of the end. Raises as the flow does, but for
         signals."""
+        run.handlers = handlers_of_caller()
         _given.set(run)
         as_flow: Any = super()
         try:
-            state: State[BatchResult] = await as_flow.__call__(
-                **_parameters(run, given), return_state=True, wait_for=wait_for
-            )
+            with absorbing():
+                state: State[BatchResult] = await as_flow.__call__(
+                    **_parameters(run, given), return_state=True, wait_for=wait_for
+                )
         except (httpx.HTTPError, RuntimeError, OSError) as error:
             if run.result is not None:
                 return None
@@ -239,10 +245,11 @@ class BatchFlow(Flow[..., Any]):
 
 def _parameters(run: BatchRun, given: dict[str, Any]) -> dict[str, Any]:
     """The flow run's parameters: plain data, and nothing secret."""
-    plain = {key: value for key, value in given.items() if key not in ("settings", "policy", "agent", "models")}
+    masker = masker_of(run.request.form)
+    plain = {key: value for key, value in given.items() if key != "settings"}
     policy, agent = given.get("policy"), given.get("agent")
     paths = {key: str(Path(plain[key]).absolute()) for key in ("template", "config") if plain.get(key) is not None}
-    return {
+    told = {
         **plain,
         **paths,
         "input": str(run.request.checked.path.absolute()),
@@ -250,10 +257,11 @@ def _parameters(run: BatchRun, given: dict[str, Any]) -> dict[str, Any]:
         "output": str(run.request.output),
         "policy": policy.model_dump(mode="json") if isinstance(policy, FallbackPolicy) else policy,
         "models": [str(model) for model in given.get("models") or ()] or None,
-        "agent": agent if isinstance(agent, str) else None,
+        "agent": shown_command(agent, masker) if isinstance(agent, str) else None,
         "cwd": str(run.request.form.cwd),
         "tags": list(given.get("tags") or ()) or None,
     }
+    return {name: without_secrets(value, masker) for name, value in told.items()}
 
 
 # A deployment finds the flow by its function's name.
