@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from flows.cli import history, policies, reading
+from flows.cli.batch import batch
+from flows.cli.control import pause, resume
 from flows.cli.demo import demo
 from flows.cli.doctor import doctor
 from flows.cli.init import init
@@ -30,6 +32,9 @@ runs = typer.Typer(help="What has been run.", no_args_is_help=True)
 policy = typer.Typer(help="The models in order, and what is done on each kind of failure.", no_args_is_help=True)
 
 app.command(rich_help_panel=RUN, cls=PromptCommand)(run)
+app.command(rich_help_panel=RUN)(batch)
+app.command(rich_help_panel=RUN)(pause)
+app.command(rich_help_panel=RUN)(resume)
 app.command(rich_help_panel=RUN)(stop)
 app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=LOOK)(reading.explain)

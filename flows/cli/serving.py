@@ -14,6 +14,7 @@ from flows.cli.figures import clock, duration
 from flows.cli.output import DIM, GREEN, YELLOW, page, paint, say, write_json
 
 if TYPE_CHECKING:
+    from atomic.settings import Settings
     from flows.cli.openruns import OpenRun
     from flows.server import ServerStatus
 
@@ -45,7 +46,7 @@ def down() -> None:
 
 
 def status(config: Config = None, as_json: AsJson = False) -> None:
-    """Show what runs here: the server, and the runs with their models. Brings to its end what a kill cut off."""
+    """Show what runs here: the server, batches, and runs with their models. Brings to its end what a kill cut off."""
     from atomic.runner import open_store
     from atomic.settings import load_settings
     from flows.cli.openruns import bring_to_ends, open_runs
@@ -58,38 +59,65 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
     if settings.adopt == "stop":
         tell_recovered(bring_to_ends(store, server))
     runs = [_facts(run) for run in open_runs(store)]
+    batches = _batches(settings)
     if as_json:
-        write_json({"home": str(settings.home), "server": _server_facts(server), "runs": runs})
+        write_json({"home": str(settings.home), "server": _server_facts(server), "batches": batches, "runs": runs})
         return
-    page([_server_line(server), *(map(_run_line, runs) if runs else [f"runs    {_dim('none')}"])])
+    lines = [_server_line(server), *map(_batch_line, batches)]
+    page([*lines, *(map(_run_line, runs) if runs else [f"runs    {_dim('none')}"])])
     if any(facts["state"] == STATES["dead"] for facts in runs):
         say("the next `run` follows to its end what a kill cut off; `stop --all` stops it")
 
 
 def stop(
-    run: Annotated[
-        str | None, typer.Argument(help="The run: its id, or the beginning of it.", autocompletion=completion.runs)
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN|BATCH",
+            help="A run's id, or its beginning; or a batch's name.",
+            autocompletion=completion.runs,
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every run of this user on this machine.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All runs and batches of this user on this machine.")
+    ] = False,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Of a batch: begin nothing new, let live sessions end.")
+    ] = False,
     config: Config = None,
 ) -> None:
-    """Stop a run from any terminal: its agent and tools end, its record is kept."""
-    import asyncio
-
+    """Stop a run or a batch from any terminal: agents and tools end, records are kept, a batch can be gone on with."""
     from atomic.errors import UsageError
-    from atomic.runner import open_store
     from atomic.settings import load_settings
-    from flows.cli.openruns import choose, open_runs, stop_runs
+    from flows.cli.stopping import stop_everything, stop_named
 
-    if (run is None) != everything:
-        raise UsageError("name a run, or say --all", hint="`atomic-flows status` lists what runs here")
-    store = open_store(load_settings(config=config))
-    runs = open_runs(store) if run is None else choose(store, run)
-    asyncio.run(stop_runs(store, runs))
-    if runs:
-        say(f"stopped {', '.join(one.run_id for one in runs)}; the record is kept")
-    else:
-        say("nothing was running" if run is None else f"run {store.resolve(run)} had ended already")
+    if (name is None) != everything:
+        raise UsageError("name a run or a batch, or say --all", hint="`atomic-flows status` lists what runs here")
+    settings = load_settings(config=config)
+    for line in stop_everything(settings, drain=drain) if name is None else stop_named(settings, name, drain=drain):
+        say(line)
+
+
+def _batches(settings: Settings) -> list[dict[str, Any]]:
+    from flows.cli.batches import batches_of, edition_facts, shown_editions
+
+    with batches_of(settings) as database:
+        return [] if database is None else [edition_facts(edition) for edition in shown_editions(database)]
+
+
+def _batch_line(facts: dict[str, Any]) -> str:
+    from atomic.text import one_line
+
+    done = facts["answered"] + facts["failed"]
+    counted = [f"{done}/{facts['total']} done"]
+    counted += [f"{facts[name]} {name}" for name in ("failed", "running", "parked") if facts[name]]
+    state = facts["state"]
+    if state != "running":
+        state = paint(state, YELLOW, stream=sys.stdout)
+    since = f"  {_dim(duration(facts['seconds']))}" if facts["seconds"] is not None else ""
+    why = f"  {_dim(one_line(facts['reason'], 200))}" if facts["reason"] else ""
+    edition = f"edition {one_line(facts['edition'])}"
+    return f"batch   {one_line(facts['batch'])}  {edition}  {state}  {' · '.join(counted)}{since}{why}"
 
 
 def _facts(run: OpenRun) -> dict[str, Any]:

@@ -33,23 +33,24 @@ def through_prefect(
     slash: bool,
 ) -> Outcome:
     """The run as a flow. Raises ServerError before anything is spent."""
-    choice = _server(settings, mode)
+    choice = open_server(settings, mode, module="flows.run")
     try:
         with progress_for(sys.stderr) as progress:
             outcome = _as_flow(settings, request, store, progress, agent=agent, slash=slash)
     finally:
         choice.close()
-    return replace(outcome, page=_page(choice, outcome.result))
+    return replace(outcome, page=flow_run_page(choice, outcome.result.flow_run_id if outcome.result else None))
 
 
-def _server(settings: Settings, mode: ServerMode) -> Choice:
-    """The server, started where it must be, and Prefect imported meanwhile."""
+def open_server(settings: Settings, mode: ServerMode, *, module: str) -> Choice:
+    """The server, started where it must be; `module`, which needs Prefect, is imported meanwhile. Raises
+    ServerError."""
     if mode == "ephemeral":
-        say(paint("starting a Prefect server for this run alone: some ten seconds (--direct does without)", DIM))
+        say(paint("starting a Prefect server for this command alone: some ten seconds (--direct does without)", DIM))
         os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")  # nobody could read them when it is gone
     elif (mode == "local" or named_server(os.environ) is None) and not server_status(settings.home).running:
         say(paint("starting the local Prefect server: once, it stays for the next runs", DIM))
-    choice = choose(mode, home=settings.home, meanwhile=_import_flow)
+    choice = choose(mode, home=settings.home, meanwhile=lambda: _import(module))
     if choice.kind == "local" and choice.info is not None:
         say(paint(f"Prefect: {choice.info.dashboard}; `atomic-flows down` stops it", DIM))
     elif choice.kind != "ephemeral":
@@ -57,15 +58,15 @@ def _server(settings: Settings, mode: ServerMode) -> Choice:
     return choice
 
 
-def _page(choice: Choice, result: RunResult | None) -> str | None:
-    """The run's page, where a server of ours shows it: other servers' pages are theirs to name."""
-    if choice.kind != "local" or choice.info is None or result is None or result.flow_run_id is None:
+def _import(module: str) -> None:
+    import_module(module)
+
+
+def flow_run_page(choice: Choice, flow_run_id: str | None) -> str | None:
+    """The flow run's page, where a server of ours shows it: other servers' pages are theirs to name."""
+    if choice.kind != "local" or choice.info is None or flow_run_id is None:
         return None
-    return f"{choice.info.dashboard}/runs/flow-run/{result.flow_run_id}"
-
-
-def _import_flow() -> None:
-    import_module("flows.run")
+    return f"{choice.info.dashboard}/runs/flow-run/{flow_run_id}"
 
 
 def _as_flow(
