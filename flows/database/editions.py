@@ -36,9 +36,9 @@ def begin(
     """Begin an edition, or go on with one: this process (``owner``) carries it out from now on.
 
     ``edition`` names it, and makes it where there is none; without a name it is the newest unfinished one, else the
-    newest, else a first one. ``new`` makes another, named by its time. What a dead owner left running is pending again.
-    Raises EditionBusy where a living process, or one elsewhere that may live, carries out any edition of the batch;
-    UsageError where ``new`` names an edition that is there; DatabaseError.
+    newest, else a first one; skipped ones do not count. ``new`` makes another, named by its time. What a dead owner
+    left running is pending again. Raises EditionBusy where a living process, or one elsewhere that may live, carries
+    out any edition of the batch; UsageError where ``new`` names an edition that is there; DatabaseError.
     """
     owner = owner or this_process()
     now = time.time() if now is None else now
@@ -97,6 +97,26 @@ def finish(database: Database, edition: Edition, *, reason: str = "", now: float
         return status
 
 
+def skip(database: Database, batch: str, edition: str, *, reason: str, now: float | None = None) -> bool:
+    """Note that an edition was not carried out, and why. It is gone on with only by its name. False where there is an
+    edition of that name. Raises DatabaseError."""
+    owner = this_process()
+    now = time.time() if now is None else now
+    with database.writing() as connection:
+        values = {
+            "batch_id": _locked_batch(database, connection, batch, owner, now),
+            "name": edition,
+            "status": "skipped",
+            "reason": reason,
+            "term": 0,
+            "control": "run",
+            **dict.fromkeys(("input", "fingerprint", "output"), ""),
+            **dict.fromkeys(("created_at", "begun_at", "heartbeat_at", "ended_at"), now),
+        }
+        noted = database.insert(e).values(values).on_conflict_do_nothing().returning(e.c.id)
+        return connection.execute(noted).scalar() is not None
+
+
 def _locked_batch(database: Database, connection: Connection, name: str, owner: Owner, now: float) -> int:
     """The batch's id; nobody else begins an edition of it within the transaction."""
     made = database.insert(b).values(name=name, created_at=now, host=owner.host, user=owner.user)
@@ -142,6 +162,7 @@ def _chosen(connection: Connection, batch_id: int, name: str | None) -> Row[*tup
     query = select(e.c.id, e.c.name, e.c.term).where(e.c.batch_id == batch_id)
     if name is not None:
         return connection.execute(query.where(e.c.name == name)).first()
+    query = query.where(e.c.status != "skipped")
     return connection.execute(query.order_by(e.c.status == "finished", e.c.id.desc()).limit(1)).first()
 
 

@@ -9,7 +9,7 @@ from atomic.failures import FailureKind
 from atomic.record import Owner
 from atomic.verdict.facts import Status
 
-EditionStatus = Literal["running", "stopped", "finished"]
+EditionStatus = Literal["running", "stopped", "finished", "skipped"]
 Control = Literal["run", "pause", "drain", "stop"]  # what another process asks of the one that carries an edition out
 ItemState = Literal["pending", "running", "parked", "answered", "failed"]
 

@@ -152,8 +152,8 @@ def _drop(database: Database, edition: Edition, seen: set[int]) -> int:
         terms.hold(connection, edition)
         if connection.execute(select(func.count()).where(here)).scalar_one() == len(seen):
             return 0
-        ids = connection.execution_options(yield_per=_CHUNK).execute(select(t.c.id, t.c.custom_id).where(here))
-        gone = [row.id for row in ids if hash(row.custom_id) not in seen]
+        all_names = select(t.c.id, t.c.custom_id).where(here).execution_options(yield_per=_CHUNK)
+        gone = [row.id for row in connection.execute(all_names) if hash(row.custom_id) not in seen]
         for at in range(0, len(gone), _CHUNK):
             unended = t.c.id.in_(gone[at : at + _CHUNK]), t.c.state.not_in(("answered", "failed"))
             connection.execute(delete(t).where(*unended))

@@ -80,8 +80,8 @@ editions = Table(
     Column("id", Number, Identity(), primary_key=True),
     Column("batch_id", Number, ForeignKey("batches.id", ondelete="CASCADE"), nullable=False),
     Column("name", Words, nullable=False),
-    Column("status", Text, nullable=False),  # running | stopped | finished
-    Column("reason", Words, nullable=False),  # why it stopped
+    Column("status", Text, nullable=False),  # running | stopped | finished | skipped
+    Column("reason", Words, nullable=False),  # why it stopped, or was skipped
     Column("term", Integer, nullable=False),  # raised whenever somebody begins it: what an older term writes is refused
     Column("control", Text, nullable=False),  # run | pause | drain | stop
     Column("control_by", Words),

@@ -62,7 +62,9 @@ class Where:
         """Close what was opened, and end what was started."""
         for process in self.started:
             process.kill()
-            process.communicate()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
         for database in self.opened:
             database.close()
 
