@@ -29,6 +29,7 @@ from flows.batch.carry_out import BatchRun
 from flows.batch.facts import BatchResult, Ending, OnBatchEvent
 from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
+from flows.batch.stopping import TERMINATED
 from flows.cancel import Stopped, absorbing, handlers_of_caller, signals_to, watched
 from flows.logs import hush
 from flows.parameters import shown_command, without_secrets
@@ -37,7 +38,7 @@ from flows.recovery import on_ended_from_outside, settle
 MESSAGE_LIMIT = 1000  # characters of a state's message
 _STOPPED = {
     Stopped.INTERRUPT: (Ending.INTERRUPTED, "it was interrupted"),
-    Stopped.TERMINATE: (Ending.TERMINATED, "it was terminated"),
+    Stopped.TERMINATE: (Ending.TERMINATED, TERMINATED),
     Stopped.PREFECT: (Ending.CANCELLED, "it was cancelled in Prefect"),
 }
 _given: ContextVar[BatchRun | None] = ContextVar("_given", default=None)
@@ -122,7 +123,7 @@ async def _run_batch(
     try:
         if run is None:
             run = BatchRun(prepare_batch(**{**given, "edition": edition or _scheduled(context.flow_run)}))
-        await _carry_out(run, context.flow_run)
+        await carry_out_in(run, context.flow_run)
     except AtomicError as error:
         return Failed(message=one_line(Masker.of(os.environ)(error.message), MESSAGE_LIMIT), data=error)
     return final_state(run.result, masker_of(run.request.form))
@@ -134,8 +135,9 @@ def _scheduled(flow_run: FlowRun) -> str | None:
     return at.strftime("%Y%m%d-%H%M%S") if flow_run.auto_scheduled and at is not None else None
 
 
-async def _carry_out(run: BatchRun, flow_run: FlowRun) -> None:
-    """Carry the batch out, and tell Prefect what there is to tell."""
+async def carry_out_in(run: BatchRun, flow_run: FlowRun) -> None:
+    """Carry the batch out in this flow run, which is to end in :func:`final_state`, and tell Prefect what there is to
+    tell. Raises as :meth:`BatchRun.to_its_end`."""
     run.flow_run_id = str(flow_run.id)
     hush()
     stopper = Stopper(run)

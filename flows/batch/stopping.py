@@ -7,6 +7,7 @@ from typing import Literal
 
 from flows.batch.facts import Ending
 
+TERMINATED = "it was terminated"  # why an edition stopped: by no wish of anybody's for the batch
 # drain: no item begins. finish: no session begins. now: live sessions are stopped, too.
 How = Literal["drain", "finish", "now"]
 _STRENGTH: dict[How, int] = {"drain": 1, "finish": 2, "now": 3}

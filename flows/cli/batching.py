@@ -11,6 +11,7 @@ from typing import Any
 from atomic.errors import EXIT_ANSWERED
 from atomic.settings import load_settings
 from flows.batch import BatchRun, Ending, prepare_batch
+from flows.batch.stopping import TERMINATED
 from flows.cli.batch import BatchAsked
 from flows.cli.batch_progress import batch_progress_for
 from flows.cli.batch_summary import forecast_json, forecast_lines, tell_batch
@@ -21,7 +22,6 @@ from flows.inputs import forecast
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENDINGS = {signal.SIGINT: (Ending.INTERRUPTED, "it was interrupted")}  # whatever else comes terminates it
-TERMINATED = Ending.TERMINATED, "it was terminated"
 
 
 def carry_out(asked: BatchAsked) -> int:
@@ -79,5 +79,5 @@ async def _until_ended(run: BatchRun) -> int:
 def stop(run: BatchRun, sign: signal.Signals) -> None:
     """End the batch as a signal asks."""
     say(paint("stopping the agents and their tools; what was answered is kept", YELLOW))
-    ending, reason = ENDINGS.get(sign, TERMINATED)
+    ending, reason = ENDINGS.get(sign, (Ending.TERMINATED, TERMINATED))
     run.stop(ending, "now", reason)
