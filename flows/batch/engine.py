@@ -17,7 +17,8 @@ from flows.batch.budget import Meter
 from flows.batch.cooldowns import SharedCooldowns
 from flows.batch.endings import Endings, Outcome
 from flows.batch.facts import BatchProgress, BatchRequest, Ending
-from flows.batch.feed import Feed, Ready
+from flows.batch.feed import Feed
+from flows.batch.items import Ready
 from flows.batch.results import ResultFiles
 from flows.batch.slots import Slots
 from flows.batch.stopping import How, Stop
@@ -111,6 +112,7 @@ class Engine:
             session_ended=lambda: self.sessions.tick(time.monotonic()),
         )
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._works: dict[int, Work] = {}
         self._pace = Pace(PACE_WINDOW)
         self._streak = Streak()
         self._begun_at = time.monotonic()
@@ -161,7 +163,7 @@ class Engine:
                     self._feed.put_back(ready)
                     break
                 own.append(self._begin(ready, shard, attempts(ready.item.custom_id), flow_run_id))
-                ready = await self._feed.next(self._at_work) if taken < SHARD_SIZE else None
+                ready = await self._feed.next(self._active) if taken < SHARD_SIZE else None
         finally:
             shard.fed.set()
             if own:
@@ -200,7 +202,7 @@ class Engine:
         try:
             while True:
                 self._feed.shard = number = number + 1
-                first = await self._feed.next(self._at_work)
+                first = await self._feed.next(self._active)
                 if first is None:
                     return
                 shard = Shard(self, number, first)
@@ -225,7 +227,7 @@ class Engine:
     def _begin(
         self, ready: Ready, shard: Shard, run_attempt: RunAttempt, flow_run_id: str | None
     ) -> asyncio.Task[None]:
-        work = Work(ready.item, ready.run, self._means, run_attempt)
+        work = Work(ready, self._means, run_attempt)
 
         async def carry_out() -> None:
             try:
@@ -233,11 +235,12 @@ class Engine:
                 if outcome is not None:
                     await self._settle(outcome, shard)
             finally:
-                self._tasks.pop(ready.item.id, None)
+                del self._tasks[ready.item.id], self._works[ready.item.id]
                 self._change()
 
         task = asyncio.get_running_loop().create_task(self._guarded(carry_out()))
         self._tasks[ready.item.id] = task
+        self._works[ready.item.id] = work
         return task
 
     async def _settle(self, outcome: Outcome, shard: Shard | None = None) -> None:
@@ -262,8 +265,9 @@ class Engine:
         if why is not None:
             self.stop(Ending.HALTED, "drain", why)
 
-    def _at_work(self) -> bool:
-        return bool(self._tasks)
+    def _active(self) -> int:
+        """How many items are at work: neither parked nor waiting for a retry."""
+        return sum(not work.sleeping for work in self._works.values())
 
     def _change(self) -> None:
         self._feed.changed.set()

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from atomic.errors import PromptError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy, Start, Wait, cooling_until, credential_key, model_key
-from atomic.runner import RunRequest
 from flows.batch.cooldowns import SharedCooldowns
 from flows.batch.endings import Outcome
 from flows.batch.facts import BatchRequest
 from flows.batch.gate import all_wait, first_step
-from flows.batch.items import item_of, run_of
+from flows.batch.items import Ready, item_of, run_of
 from flows.batch.slots import Slots
 from flows.batch.work import given_up, unfit
 from flows.database import ClaimedItem, Database, Edition, items
@@ -23,14 +22,6 @@ from flows.database import ClaimedItem, Database, Edition, items
 LEAST_CLAIMED = 8  # items at a time: a claim is a transaction
 MOST_POLICIES = 32  # that are looked at before each claim; with more, what cools down is parked item by item
 LOOK = 1.0  # seconds between two looks at what is due, where nothing else wakes the feed
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """An item that may begin now."""
-
-    item: ClaimedItem
-    run: RunRequest
 
 
 class Feed:
@@ -68,17 +59,24 @@ class Feed:
         self._dry = False  # the database has nothing that could be claimed before `_due`
         self._due: float | None = None
 
-    async def next(self, at_work: Callable[[], bool]) -> Ready | None:
-        """The next item that may begin, when it may. None when no more will: nothing is left, or it is closed; while
-        ``at_work`` says that some are, they may still come back. Raises DatabaseError, EditionLost."""
+    async def next(self, active: Callable[[], int]) -> Ready | None:
+        """The next item that may begin, when it may: while ``active`` ones are fewer than there are slots. None when no
+        more will: nothing is left and nobody at work could still be parked, or it is closed. Raises DatabaseError,
+        EditionLost."""
         while not self.closed:
             self.changed.clear()
-            ready = await self._pick()
-            if ready is not None:
-                return ready
+            if active() < self._slots.most:
+                ready = await self._pick()
+                if ready is not None:
+                    return ready
             if await self._claim():
                 continue
-            if not self._claimed and not at_work() and (self._left == 0 or (self._dry and self._due is None)):
+            if (
+                not self._claimed
+                and not active()
+                and not self.suspended
+                and (self._left == 0 or (self._dry and self._due is None))
+            ):
                 return None
             await self._sleep()
         return None
@@ -115,7 +113,7 @@ class Feed:
             if isinstance(step, Start):
                 provider = None if step.model is None else step.model.provider
                 if self._slots.room(provider):
-                    return self._claimed.pop(place)
+                    return replace(self._claimed.pop(place), provider=provider)
                 place += 1
                 continue
             del self._claimed[place]

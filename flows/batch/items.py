@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from atomic.errors import PromptError, UsageError
@@ -14,6 +14,15 @@ from atomic.runner.prompt import read_prompt
 from flows.batch.facts import BatchRequest
 from flows.database import ClaimedItem, Edition, ItemRow
 from flows.inputs import Choice, Item, read_items
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An item that may begin now; its first session is with ``provider``."""
+
+    item: ClaimedItem
+    run: RunRequest
+    provider: str | None = None
 
 
 def rows_of(request: BatchRequest) -> Iterator[ItemRow]:

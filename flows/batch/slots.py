@@ -35,6 +35,7 @@ class Slots:
         self._spacing = spacing
         self._on_change = on_change
         self._in_use: Counter[str | None] = Counter()
+        self._expected: Counter[str | None] = Counter()  # begun items whose first session has not asked yet
         self._waiting: list[tuple[str | None, asyncio.Future[None]]] = []
         self._next_start = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -54,12 +55,21 @@ class Slots:
     @property
     def free(self) -> int:
         """How many sessions could begin, whatever their provider."""
-        return 0 if self.paused or self.shut else self.most - self.running - len(self._waiting)
+        return 0 if self.paused or self.shut else self.most - self.running - len(self._waiting) - self._expected.total()
 
     def room(self, provider: str | None) -> bool:
         """Whether a new item's session with this provider would begin about at once."""
         waiting = sum(one == provider for one, _ in self._waiting)
-        return self.free > 0 and self._in_use[provider] + waiting < self.share(provider).allowed
+        taken = self._in_use[provider] + self._expected[provider] + waiting
+        return self.free > 0 and taken < self.share(provider).allowed
+
+    def expect(self, provider: str | None) -> None:
+        """An item has begun that will ask for this provider."""
+        self._expected[provider] += 1
+
+    def unexpect(self, provider: str | None) -> None:
+        """It is about to ask, or will not ask any more."""
+        self._expected[provider] -= 1
 
     async def acquire(self, provider: str | None) -> None:
         """Wait for a slot. Raises CancelledError where none is given any more."""

@@ -63,6 +63,9 @@ async def send(
                 try:
                     async with asyncio.timeout(TRY_LIMIT):
                         reply = await client.post(settings.url, content=body, headers=headers)
+                except httpx.UnsupportedProtocol:
+                    said = "its URL cannot be used"
+                    break
                 except (httpx.HTTPError, TimeoutError) as error:
                     said = type(error).__name__
                     continue

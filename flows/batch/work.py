@@ -20,15 +20,16 @@ from atomic.runner import (
     RunAttempt,
     RunEnded,
     RunEvent,
-    RunRequest,
     RunResult,
     execute,
 )
+from atomic.runner.recording import recorded_result
 from atomic.session import AttemptSpec, Progress
 from atomic.verdict.facts import Status, Usage
 from flows.batch.budget import NOTHING, Meter, together
 from flows.batch.cooldowns import RunCooldowns, SharedCooldowns
 from flows.batch.endings import Outcome
+from flows.batch.items import Ready
 from flows.batch.slots import Slots
 from flows.database import ClaimedItem
 
@@ -58,9 +59,13 @@ class Means:
 class Work:
     """One item's run."""
 
-    def __init__(self, item: ClaimedItem, request: RunRequest, means: Means, run_attempt: RunAttempt) -> None:
-        self._item = item
-        self._request = request
+    def __init__(self, ready: Ready, means: Means, run_attempt: RunAttempt) -> None:
+        self.sleeping = False  # it needs no slot now
+        self._item = ready.item
+        self._request = ready.run
+        self._provider = ready.provider
+        self._expected = True
+        means.slots.expect(ready.provider)
         self._means = means
         self._run_attempt = run_attempt
         self._cooldowns = RunCooldowns(means.cooldowns)
@@ -83,12 +88,13 @@ class Work:
                 sleep=self._sleep,
             )
         except asyncio.CancelledError:
-            return self._outcome()
+            return self._outcome() or await asyncio.to_thread(_answered_all_the_same, self._item, self._means.store)
         except UsageError as error:
             if isinstance(error, PlaceError):
                 raise
             return Outcome(self._item, _failed(FailureKind.UNKNOWN, error.message))  # its key is held elsewhere
         finally:
+            self._unexpect()
             self._means.meter.ended(self._item.id, self._used())
         return self._outcome() or await asyncio.to_thread(_recorded, self._item, result, self._means.store)
 
@@ -103,10 +109,13 @@ class Work:
         provider = None if spec.model is None else spec.model.provider
         self._model = spec.model
         slots = self._means.slots
+        self._unexpect()
         await slots.acquire(provider)
         started_at = asyncio.get_running_loop().time()
         try:
             record = await self._run_attempt(spec, on_progress=on_progress)
+            if record.verdict is not None:
+                self._count(record.verdict.usage)  # before anybody else has the slot
             slots.told(provider, record.kind, started_at=started_at)
         finally:
             slots.release(provider)
@@ -114,11 +123,21 @@ class Work:
         return record
 
     async def _sleep(self, seconds: float) -> None:
-        if seconds <= PARK_FROM:
-            await asyncio.sleep(seconds)
-        else:
-            last = self._cooldowns.last
-            await self._means.park(self._item, time.time() + seconds, None if last is None else last.kind)
+        self.sleeping = True
+        self._means.slots.open()
+        try:
+            if seconds <= PARK_FROM:
+                await asyncio.sleep(seconds)
+            else:
+                last = self._cooldowns.last
+                await self._means.park(self._item, time.time() + seconds, None if last is None else last.kind)
+        finally:
+            self.sleeping = False
+
+    def _unexpect(self) -> None:
+        if self._expected:
+            self._expected = False
+            self._means.slots.unexpect(self._provider)
 
     def _hear(self, event: RunEvent) -> None:
         if isinstance(event, AttemptProgress):
@@ -139,6 +158,17 @@ class Work:
             usage = usage.model_copy(update={"cost_usd": cost})
         self._means.meter.live(self._item.id, together(self._before, usage))
         self._means.spent()
+
+
+def _answered_all_the_same(item: ClaimedItem, store: RunStore) -> Outcome | None:
+    """The outcome of an item whose run was cancelled when its answer was being put on record."""
+    try:
+        run = store.by_key(item.key)
+        if run is None or run.status != "answered":
+            return None
+        return _recorded(item, recorded_result(store, run, store.open(run.run_id).prompt), store)
+    except AtomicError:
+        return None  # the next start finds it
 
 
 def _recorded(item: ClaimedItem, result: RunResult, store: RunStore) -> Outcome:

@@ -1,0 +1,118 @@
+"""A batch under control: paused, gone on with, ended softly and hard, from this terminal and from another."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from typing import Literal
+
+import pytest
+
+from atomic.failures import FailureKind
+from flows.batch import BatchResult, Ending
+from flows.database import Control, control
+from tests.flows.batches import Batch, batch, until  # noqa: F401 - a fixture
+
+SLOW = [(str(n), "x/slow-8") for n in range(16)]  # a second each
+
+
+def ask(batch: Batch, wanted: Control) -> None:  # noqa: F811
+    """What a command in another terminal does."""
+    database = batch.database()
+    control.set_control(database, "items", wanted)
+    database.close()
+
+
+async def begun(batch: Batch, **given: object) -> asyncio.Future[BatchResult]:  # noqa: F811
+    """A batch whose first sessions are at work."""
+    batch.write(SLOW)
+    going = asyncio.ensure_future(batch.run(concurrency=2, **given))
+    await until(lambda: any(told.running for told in batch.progress()))
+    return going
+
+
+async def test_paused_it_begins_nothing_until_it_is_resumed(batch: Batch) -> None:  # noqa: F811
+    going = await begun(batch)
+    ask(batch, "pause")
+    await until(lambda: batch.progress()[-1].state == "paused" and not batch.progress()[-1].running)
+    runs = len(batch.runs())
+    assert runs < 16
+    told = len(batch.progress())
+    await until(lambda: len(batch.progress()) > told + 1)
+    assert len(batch.runs()) == runs
+    ask(batch, "run")
+    assert (await going).answered == 16
+
+
+@pytest.mark.parametrize(("wanted", "ending"), [("drain", Ending.DRAINED), ("stop", Ending.STOPPED)])
+async def test_another_terminal_ends_it(
+    batch: Batch,  # noqa: F811
+    wanted: Literal["drain", "stop"],
+    ending: Ending,
+) -> None:
+    going = await begun(batch)
+    ask(batch, wanted)
+    result = await going
+    assert (result.ending, result.exit_code) == (ending, 130)
+    assert result.left
+    assert "goes on" in result.go_on
+    kinds = {run.kind for run in batch.runs()}
+    assert kinds == {None} if wanted == "drain" else FailureKind.CANCELLED in kinds
+    assert batch.lines().keys() == {run.custom_id for run in batch.runs() if run.status == "answered"}
+    assert (await batch.run(models=["x/ok"])).answered == 16
+
+
+async def test_a_pause_can_be_ended_by_a_stop(batch: Batch) -> None:  # noqa: F811
+    going = await begun(batch)
+    ask(batch, "pause")
+    await until(lambda: batch.progress()[-1].state == "paused")
+    ask(batch, "stop")
+    assert (await going).ending is Ending.STOPPED
+
+
+async def test_a_cancel_stops_what_is_live_and_is_passed_on(batch: Batch) -> None:  # noqa: F811
+    going = await begun(batch)
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert all(run.ended for run in batch.runs())
+    database = batch.database()
+    (edition,) = control.editions_of(database, "items")
+    database.close()
+    assert (edition.status, edition.counts.running) == ("stopped", 0)
+    assert (await batch.run()).answered == 16
+
+
+async def test_one_that_is_stopped_before_it_begins_begins_nothing(batch: Batch) -> None:  # noqa: F811
+    batch.write(SLOW)
+    run = batch.begin()
+    run.stop(Ending.TERMINATED, "now", "SIGTERM")
+    result = await run.to_its_end()
+    assert (result.ending, result.exit_code, result.left) == (Ending.TERMINATED, 143, 16)
+    assert not batch.runs()
+
+
+KILLED = """
+import asyncio
+from flows.batch import BatchRun, prepare_batch
+run = BatchRun(prepare_batch("items.jsonl", agent="scripted", concurrency=2))
+asyncio.run(run.to_its_end())
+"""
+
+
+async def test_one_whose_process_was_killed_is_taken_over(batch: Batch) -> None:  # noqa: F811
+    batch.write(SLOW)
+    process = subprocess.Popen([sys.executable, "-c", KILLED], cwd=batch.folder)
+    try:
+        await until(lambda: len(batch.runs()) > 2)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    result = await batch.run()
+    assert (result.answered, result.left) == (16, 0)
+    assert f"taken over from process {process.pid}" in batch.said()
+    assert batch.lines().keys() == {name for name, _ in SLOW}
+    answered = [run.custom_id for run in batch.runs() if run.status == "answered"]
+    assert len(answered) == len({*answered}) == 16
