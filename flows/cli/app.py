@@ -15,6 +15,7 @@ from flows.cli.init import init
 from flows.cli.models import models
 from flows.cli.prompts import PromptCommand
 from flows.cli.run import run
+from flows.cli.schedules import serve
 from flows.cli.serving import down, status, stop, up
 from flows.cli.trust import trust
 
@@ -33,6 +34,7 @@ policy = typer.Typer(help="The models in order, and what is done on each kind of
 
 app.command(rich_help_panel=RUN, cls=PromptCommand)(run)
 app.command(rich_help_panel=RUN)(batch)
+app.command(rich_help_panel=RUN)(serve)
 app.command(rich_help_panel=RUN)(pause)
 app.command(rich_help_panel=RUN)(resume)
 app.command(rich_help_panel=RUN)(stop)

@@ -47,12 +47,12 @@ def parameters_of(kept: Kept, config: Path | None = None) -> dict[str, Any]:
     return {key: value for key, value in whole.items() if value is not None}
 
 
-def deployment_of(kept: Kept, file: Path, config: Path | None = None) -> RunnerDeployment:
+async def deployment_of(kept: Kept, file: Path, config: Path | None = None) -> RunnerDeployment:
     """The deployment of a schedule; nothing is registered yet."""
     flow: Any = scheduled_batch if isinstance(kept.schedule.job, BatchJob) else scheduled_prompt
     parameters = parameters_of(kept, config)
     said = encode([parameters, str(kept.times)])
-    deployment: RunnerDeployment = flow.to_deployment(
+    deployment: RunnerDeployment = await flow.to_deployment(
         name=kept.schedule.name,
         parameters=parameters,
         schedules=[kept.times.in_prefect()],
@@ -73,7 +73,7 @@ async def register(
     in Prefect; those that are no longer in the file are paused. Raises what the client raises."""
     found = []
     for kept in schedules:
-        deployment = deployment_of(kept, file, config)
+        deployment = await deployment_of(kept, file, config)
         try:
             there = await client.read_deployment_by_name(deployment.full_name)
         except ObjectNotFound:

@@ -73,7 +73,8 @@ async def scheduled_batch(
         deadline: Until when it waits for cooldowns: `6h`, `06:00`; by default the next scheduled time.
         edition: An edition to go on with; by default that of the scheduled time.
     """
-    given = {key: value for key, value in locals().items() if value is not None and key not in How.__slots__}
+    parameters = dict(locals())
+    given = {key: value for key, value in parameters.items() if value is not None and key not in How.__slots__}
     return await take_turn(given, How(overlap, late, deadline, edition))
 
 
@@ -125,7 +126,8 @@ async def scheduled_prompt(
         deadline: Until when it waits for cooldowns: `6h`, `06:00`; by default the next scheduled time.
         edition: An edition to go on with; by default that of the scheduled time.
     """
-    left_out = {*How.__slots__, "prompt", "prompt_file"}
-    given = {key: value for key, value in locals().items() if value is not None and key not in left_out}
+    parameters = dict(locals())
+    apart = {*How.__slots__, "prompt", "prompt_file"}
+    given = {key: value for key, value in parameters.items() if value is not None and key not in apart}
     item = {"prompt_file": prompt_file} if prompt_file else {"prompt": prompt}
     return await take_turn(given, How(overlap, late, deadline, edition), {"custom_id": name, **item})

@@ -1,0 +1,65 @@
+"""What happens while schedules are served: frozen facts for whoever watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from flows.schedule.deployments import Registered
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """It has begun. ``missed``: scheduled times that nobody was there for, ``upcoming``: the next ones; both by the
+    schedules' names, in seconds since the epoch."""
+
+    registered: tuple[Registered, ...]
+    missed: Mapping[str, list[float]]
+    upcoming: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegan:
+    """A flow run was started. ``due``: when it should have been."""
+
+    name: str
+    flow_run_id: UUID
+    due: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A flow run ended in this state."""
+
+    name: str
+    flow_run_id: UUID
+    state: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """An edition that was cut off is gone on with."""
+
+    name: str
+    edition: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAway:
+    """Prefect's server does not answer. What is at work goes on."""
+
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBack:
+    """It answers again."""
+
+
+Served = Serving | TurnBegan | TurnEnded | TakenUp | ServerAway | ServerBack
+OnServed = Callable[[Served], None]
