@@ -56,7 +56,7 @@ def serve_file(file: Path, config: Path | None) -> int:
         file,
         settings,
         config=config,
-        find_server=lambda: choose(mode, home=settings.home).close(),
+        find_server=lambda: find_again(settings, choice),
         on_event=Teller(file, choice),
     )
 
@@ -74,6 +74,12 @@ def serve_file(file: Path, config: Path | None) -> int:
     code = asyncio.run(until_signal())
     say(f"nobody serves {file} any more: what is due meanwhile shows as late in Prefect, and is said at the next start")
     return code
+
+
+def find_again(settings: Settings, choice: Choice) -> None:
+    """Find the server again that was chosen, and start it where it is ours. Raises ServerError."""
+    # By its kind: once chosen, a server of ours is named by the environment, too.
+    choose("local" if choice.kind == "local" else "auto", home=settings.home)
 
 
 def _checked(file: Path, config: Path | None) -> tuple[Settings, list[Kept]]:

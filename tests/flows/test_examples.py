@@ -16,6 +16,7 @@ SAYS = {
     "read_stream.py": "failed: overflow",
     "nightly.py": "Hello from a scripted agent.",
     "own_ladder.py": "Hello from a scripted agent.",
+    "batch.py": "4 of 4 answered",
 }
 
 
