@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+INSTALL = Path(__file__).parents[1] / "scripts" / "install-postgres"
 PASSWORD = "not-secret-but-masked"  # of a server that only this machine reaches, for minutes
 _FOLDERS = (
     "/usr/lib/postgresql/*/bin",
@@ -58,13 +60,22 @@ class Cluster:
 
 
 def _programs() -> Path:
-    """The folder of Postgres' programs. A machine without it cannot say that Postgres works."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).resolve().parent
+    """The folder of Postgres' programs. They are installed where that can be done; a machine without them cannot say
+    that Postgres works."""
+    with FileLock(Path(tempfile.gettempdir(), "atomic-flows-install-postgres.lock")):
+        if _found() is None and os.getuid() == 0 and shutil.which("apt-get"):
+            subprocess.run([INSTALL], check=True, stdout=subprocess.DEVNULL)
+    found = _found()
+    assert found is not None, "Postgres is not installed: apt-get install postgresql (brew install postgresql)"
+    return found
+
+
+def _found() -> Path | None:
+    on_path = shutil.which("initdb")
+    if on_path:
+        return Path(on_path).resolve().parent
     folders = sorted(path for pattern in _FOLDERS for path in Path("/").glob(f"{pattern[1:]}/initdb"))
-    assert folders, "Postgres is not installed: apt-get install postgresql (brew install postgresql)"
-    return folders[-1].parent
+    return folders[-1].parent if folders else None
 
 
 def _unprivileged() -> dict[str, int | list[int]]:
