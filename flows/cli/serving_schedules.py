@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,13 +19,14 @@ from flows.cli.signals import EXIT_CODES, first_signal
 from flows.cli.through_prefect import flow_run_page, open_server
 from flows.schedule import read_schedules
 from flows.schedule.reading import Kept, check_jobs
-from flows.schedule.said import Served, ServerAway, ServerBack, Serving, TakenUp, TurnBegan, TurnEnded
+from flows.schedule.said import Missed, Served, ServerAway, ServerBack, Serving, TakenUp, TurnBegan, TurnEnded
 from flows.server import choose
 
 if TYPE_CHECKING:
     from flows.server import Choice
 
 MESSAGE = 600
+PASSED = ("Skipped", "Missed", "Some failed", "Cancelled")  # ends that are neither well nor wrong
 SHOWN_MISSED = 5  # times that are named: the others are counted
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -108,6 +110,13 @@ def _line(kept: Kept, now: float) -> str:
     return f"{one_line(kept.schedule.name)}  {job}  {one_line(str(kept.times))}  next {upcoming}"
 
 
+def _say_missed(name: str, times: Sequence[float], why: str) -> None:
+    named = ", ".join(clock(moment) for moment in times[-SHOWN_MISSED:])
+    more = f"{len(times) - SHOWN_MISSED} more and " if len(times) > SHOWN_MISSED else ""
+    what = "1 time was missed" if len(times) == 1 else f"{len(times)} times were missed"
+    say(f"{paint('missed', YELLOW)} {one_line(name)}: {what}, {why}: {more}{named}")
+
+
 class Teller:
     """Says what happens, a line each."""
 
@@ -123,10 +132,12 @@ class Teller:
             where = flow_run_page(self._choice, str(event.flow_run_id)) or f"flow run {event.flow_run_id}"
             self._say(event.name, "begins", where)
         elif isinstance(event, TurnEnded):
-            colour = GREEN if event.state == "Completed" else YELLOW if event.state in ("Skipped", "Missed") else RED
+            colour = GREEN if event.state == "Completed" else YELLOW if event.state in PASSED else RED
             self._say(event.name, paint(one_line(event.state), colour), one_line(event.message, MESSAGE))
         elif isinstance(event, TakenUp):
             self._say(event.name, "goes on", f"edition {one_line(event.edition)} was cut off, {event.left} items left")
+        elif isinstance(event, Missed):
+            _say_missed(event.name, event.times, "Prefect's server was away")
         elif isinstance(event, ServerAway):
             self._say("Prefect", paint("does not answer", RED), f"what runs goes on: {one_line(event.said, 200)}")
         else:
@@ -142,10 +153,7 @@ class Teller:
             say(f"{paint(one_line(name), BOLD)}  {one_line(str(one.kept.times))}  {state}{kept}")
             say(paint(f"  at once: prefect deployment run '{one_line(one.full_name)}'", DIM))
         for name, times in event.missed.items():
-            named = ", ".join(clock(moment) for moment in times[-SHOWN_MISSED:])
-            more = f"{len(times) - SHOWN_MISSED} more and " if len(times) > SHOWN_MISSED else ""
-            what = "1 time was missed" if len(times) == 1 else f"{len(times)} times were missed"
-            say(f"{paint('missed', YELLOW)} {one_line(name)}: {what}, nobody served it then: {more}{named}")
+            _say_missed(name, times, "nobody served it then")
         say(f"serving {self._file}; Ctrl-C ends it")
 
     def _say(self, name: str, what: str, told: str) -> None:

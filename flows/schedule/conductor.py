@@ -17,10 +17,10 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas import OrchestrationResult
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
-from prefect.states import Cancelled, Crashed, Pending
+from prefect.states import Cancelled, Crashed, Pending, Scheduled
 
 from atomic.errors import ServerError
 from atomic.record.files import make_folder
@@ -29,10 +29,10 @@ from atomic.settings import Settings
 from flows.database import Database, EditionState
 from flows.recovery import recover_flows
 from flows.schedule.deployments import Registered, register
-from flows.schedule.missed import note_missed
+from flows.schedule.missed import close_missed, note, note_missed
 from flows.schedule.processes import FlowProcess, start, stop_all
 from flows.schedule.reading import Kept
-from flows.schedule.said import OnServed, ServerAway, ServerBack, Serving, TakenUp, TurnBegan, TurnEnded
+from flows.schedule.said import Missed, OnServed, ServerAway, ServerBack, Serving, TakenUp, TurnBegan, TurnEnded
 from flows.schedule.taking import FOLDER, known_editions
 from flows.schedule.times import moment_of
 from flows.schedule.turns import cut_off
@@ -72,7 +72,7 @@ class Conductor:
         self._taken_up: dict[tuple[str, str], int] = {}
         self._going_on: dict[str, UUID] = {}  # by schedule: the flow run that is to go on
         self._looked_at = float("-inf")
-        self._served = False
+        self._served = self._ending = False
 
     async def until(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set; then end what is at work. Raises DatabaseError, PlaceError."""
@@ -81,6 +81,7 @@ class Conductor:
         try:
             await self._serve(database, stop)
         finally:
+            self._ending = True
             killed = await stop_all(list(self._processes.values()))
             with contextlib.suppress(*AWAY):
                 async with asyncio.timeout(LOOK_LIMIT), get_client() as client:
@@ -132,8 +133,13 @@ class Conductor:
         await self._settle(client)
         now = datetime.now(UTC)
         due = await client.get_scheduled_flow_runs_for_deployments(list(self._registered), scheduled_before=now)
-        for run in sorted(due, key=lambda run: run.expected_start_time or now):
-            await self._start(client, run)
+        for one in self._registered.values():
+            own = [run for run in due if run.deployment_id == one.id and run.id not in self._processes]
+            begin, missed = await close_missed(client, own, one.kept.late, now.timestamp())
+            if noted := await note(database, one.kept, missed):
+                self._tell(Missed(one.kept.schedule.name, tuple(noted)))
+            for run in begin:
+                await self._start(client, run, one.kept.schedule.name)
         for flow_run_id, process in self._processes.items():
             state = (await client.read_flow_run(flow_run_id)).state
             if state is not None and state.is_cancelling():
@@ -142,16 +148,12 @@ class Conductor:
             self._looked_at = time.monotonic()
             await self._take_up(client, database)
 
-    async def _start(self, client: PrefectClient, run: FlowRun) -> None:
-        registered = self._registered.get(run.deployment_id) if run.deployment_id else None
-        if registered is None or run.id in self._processes:
-            return
+    async def _start(self, client: PrefectClient, run: FlowRun, name: str) -> None:
         proposed: OrchestrationResult[object] = await client.set_flow_run_state(run.id, Pending())
         if proposed.status != SetStateStatus.ACCEPT:
             return  # somebody else serves it, or it was cancelled meanwhile
-        name = registered.kept.schedule.name
         self._processes[run.id] = await start(run.id, name, self._folder)
-        self._tell(TurnBegan(name, run.id, run.expected_start_time.timestamp() if run.expected_start_time else None))
+        self._tell(TurnBegan(name, run.id))
 
     async def _settle(self, client: PrefectClient) -> None:
         """Close in Prefect what has ended without saying so. Where the server is away it is tried again."""
@@ -166,13 +168,19 @@ class Conductor:
                 continue
             state = run.state
             if state is None or not state.is_final():
-                cancelled = state is not None and state.is_cancelling()
-                message = f"its process ended with {code}"
-                state = Cancelled() if cancelled else Crashed(message=message)
+                state = self._unsaid(run, code)
                 await client.set_flow_run_state(flow_run_id, state, force=True)
                 await recover_flows(open_store(self._settings))
             self._forget(flow_run_id)
             self._tell(TurnEnded(process.name, flow_run_id, state.name or "", state.message or ""))
+
+    def _unsaid(self, run: FlowRun, code: int) -> State[object]:
+        """The state of a flow run whose process ended before it could say so."""
+        if run.state is not None and run.state.is_cancelling():
+            return Cancelled()
+        if self._ending and run.state is not None and run.state.is_pending():
+            return Scheduled(scheduled_time=run.expected_start_time)  # it had not begun: whoever serves next begins it
+        return Crashed(message=f"its process ended with {code}")
 
     def _forget(self, flow_run_id: UUID) -> None:
         name = self._processes.pop(flow_run_id).name

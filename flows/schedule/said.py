@@ -23,11 +23,18 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class TurnBegan:
-    """A flow run was started. ``due``: when it should have been."""
+    """A flow run was started."""
 
     name: str
     flow_run_id: UUID
-    due: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Scheduled times that went by while the server was away."""
+
+    name: str
+    times: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +68,5 @@ class ServerBack:
     """It answers again."""
 
 
-Served = Serving | TurnBegan | TurnEnded | TakenUp | ServerAway | ServerBack
+Served = Serving | Missed | TurnBegan | TurnEnded | TakenUp | ServerAway | ServerBack
 OnServed = Callable[[Served], None]

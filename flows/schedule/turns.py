@@ -48,6 +48,11 @@ class Pass:
     reason: str
 
 
+def is_missed(at: float, following: float | None, late: float, now: float) -> bool:
+    """Whether a scheduled time can no longer be begun: it is too long ago, or the next one is due."""
+    return now - at > late or (following is not None and now >= following)
+
+
 def whose_turn(
     due: Due, overlap: Overlap, late: float, editions: Sequence[EditionState], now: float
 ) -> Begin | Queue | Pass:
@@ -55,7 +60,7 @@ def whose_turn(
     edition = due.edition or _by_hand(due, editions) or edition_of(due.at)
     by_clock = not due.by_hand and due.edition is None
     running = next((one for one in editions if one.alive), None)
-    if running is None and by_clock and now - due.at > late:
+    if running is None and by_clock and is_missed(due.at, due.following, late, now):
         return Pass(edition, "Missed", f"it was due {round(now - due.at)} s ago: nobody carried it out then")
     if running is None:
         return Begin(edition)

@@ -248,11 +248,12 @@ def test_a_queued_night_waits_and_gives_way_to_the_next_one() -> None:
     assert isinstance(whose_turn(DUE, "queue", 300, [RUNNING], AT + DAY), Pass)
 
 
-def test_a_night_whose_time_has_passed_is_missed() -> None:
+def test_a_night_whose_time_has_passed_or_whose_next_has_come_is_missed() -> None:
     assert whose_turn(DUE, "skip", 300, [], AT + 300) == Begin(edition_of(AT))
-    turn = whose_turn(DUE, "skip", 300, [], AT + 301)
-    assert isinstance(turn, Pass)
-    assert turn.state == "Missed"
+    for due, now in ((DUE, AT + 301), (Due(AT, AT + 60), AT + 60)):
+        turn = whose_turn(due, "skip", 300, [], now)
+        assert isinstance(turn, Pass)
+        assert turn.state == "Missed"
 
 
 def test_by_hand_what_is_left_is_gone_on_with_and_nothing_is_late() -> None:
@@ -295,6 +296,10 @@ def test_missed_are_the_times_since_the_last_edition(written: Callable[[str], Pa
     missed = missed_times(kept, there, now.timestamp())
     assert [datetime.fromtimestamp(moment, UTC).day for moment in missed] == [8, 9]
     assert missed_times(kept, [], now.timestamp()) == []
+    often = read_schedules(written(SOUND.replace("10m", "1m")))[2]
+    there = [_edition(edition_of(monday.timestamp()))]
+    missed = missed_times(often, there, monday.timestamp() + 200)
+    assert [moment - monday.timestamp() for moment in missed] == [60, 120]  # and 180 is begun, late as it is
 
 
 # What is noted
