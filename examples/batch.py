@@ -21,10 +21,11 @@ def tell(event: BatchEvent) -> None:
         print(f"{event.done} of {event.total} done, {event.running} running")
 
 
-async def main() -> None:
+def main() -> None:
     """Run it, and print a line for each answer."""
     given = asked("A batch of prompts.", ["scripted/rate-limit", "other/ok"])
-    result = await run_batch(PROMPTS, output="answers", models=given.models, agent=given.agent, on_event=tell)
+    batch = run_batch(PROMPTS, output="answers", models=given.models, agent=given.agent, on_event=tell)
+    result = asyncio.run(batch)
     for line in Path(result.results).read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         print(f"{item['custom_id']}: {item['answer'] or item['kind']}")
@@ -32,4 +33,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()
