@@ -152,13 +152,13 @@ class Conductor:
         proposed: OrchestrationResult[object] = await client.set_flow_run_state(run.id, Pending())
         if proposed.status != SetStateStatus.ACCEPT:
             return  # somebody else serves it, or it was cancelled meanwhile
-        self._processes[run.id] = await start(run.id, name, self._folder)
+        self._processes[run.id] = start(run.id, name, self._folder)
         self._tell(TurnBegan(name, run.id))
 
     async def _settle(self, client: PrefectClient) -> None:
         """Close in Prefect what has ended without saying so. Where the server is away it is tried again."""
         for flow_run_id, process in list(self._processes.items()):
-            code = process.process.returncode
+            code = process.code
             if code is None:
                 continue
             try:

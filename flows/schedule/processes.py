@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -25,15 +28,19 @@ class FlowProcess:
 
     flow_run_id: UUID
     name: str
-    process: asyncio.subprocess.Process
+    process: subprocess.Popen[bytes]
+
+    @property
+    def code(self) -> int | None:
+        """What it ended with; None while it lives."""
+        return self.process.poll()
 
     def terminate(self) -> None:
         """Ask it to end: its agents end with it, and what was answered is kept."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(signal.SIGTERM)  # of one that has ended this does nothing
 
 
-async def start(flow_run_id: UUID, name: str, folder: Path) -> FlowProcess:
+def start(flow_run_id: UUID, name: str, folder: Path) -> FlowProcess:
     """Start a flow run as Prefect's own runner does. It has its own session, so that Ctrl-C here does not reach it
     twice, and goes on when this process is killed. It works in ``folder``, which is ours: Prefect reads settings from
     files of the working folder, and Python modules. Raises OSError."""
@@ -42,11 +49,11 @@ async def start(flow_run_id: UUID, name: str, folder: Path) -> FlowProcess:
     if log.exists() and log.stat().st_size > LOG_LIMIT:
         log.unlink()
     with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "prefect.engine"),
-            stdin=asyncio.subprocess.DEVNULL,
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect.engine"],
+            stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=subprocess.STDOUT,
             cwd=folder,
             env={**os.environ, "PREFECT__FLOW_RUN_ID": str(flow_run_id)},
             start_new_session=True,
@@ -54,16 +61,20 @@ async def start(flow_run_id: UUID, name: str, folder: Path) -> FlowProcess:
     return FlowProcess(flow_run_id, name, process)
 
 
-async def stop_all(processes: list[FlowProcess]) -> list[FlowProcess]:
+async def stop_all(processes: Sequence[FlowProcess]) -> list[FlowProcess]:
     """End them all, and wait until they have. Returns those that had to be killed, which may have left something."""
     for one in processes:
         one.terminate()
-    waiting = [asyncio.create_task(one.process.wait()) for one in processes]
-    if waiting:
-        await asyncio.wait(waiting, timeout=STOP_PATIENCE)
-    stubborn = [one for one in processes if one.process.returncode is None]
+    await asyncio.to_thread(_wait, processes, time.monotonic() + STOP_PATIENCE)
+    stubborn = [one for one in processes if one.code is None]
     for one in stubborn:
         with contextlib.suppress(ProcessLookupError):
             one.process.kill()
-        await one.process.wait()
+        one.process.wait()
     return stubborn
+
+
+def _wait(processes: Sequence[FlowProcess], until: float) -> None:
+    for one in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            one.process.wait(max(until - time.monotonic(), 0))

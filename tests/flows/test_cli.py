@@ -17,6 +17,10 @@ def test_help_names_every_command_and_every_exit_code(cli: CommandLine) -> None:
     assert done.code == 0
     for word in (
         "run",
+        "batch",
+        "serve",
+        "pause",
+        "resume",
         "explain",
         "record",
         "policy",
@@ -35,9 +39,10 @@ def test_help_names_every_command_and_every_exit_code(cli: CommandLine) -> None:
     assert cli("--version").out.startswith("atomic-flows ")
 
 
-def test_help_imports_nothing_that_costs() -> None:
+@pytest.mark.parametrize("command", ["run", "batch", "serve", "pause"])
+def test_help_imports_nothing_that_costs(command: str) -> None:
     code = (
-        "import sys\nfrom flows.cli.entry import main\nsys.argv = ['atomic-flows', 'run', '--help']\n"
+        f"import sys\nfrom flows.cli.entry import main\nsys.argv = ['atomic-flows', '{command}', '--help']\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print([m for m in ('prefect', 'httpx', 'asyncio', 'sqlalchemy', 'psutil', 'orjson') if m in sys.modules],"
         " file=sys.stderr)"

@@ -183,11 +183,6 @@ def test_a_batch_is_paused_resumed_drained_and_stopped_from_elsewhere(
     assert busy.code == 2
     assert "prompts is running" in busy.err
 
-    run = next(cli.home.glob("records/*/*/*/*/attempt-1/stream.jsonl")).parent.parent.name
-    refused = cli("stop", run)
-    assert refused.code == 2 or "had ended already" in refused.err
-    assert process.poll() is None
-
     assert "atomic-flows resume prompts" in cli("pause", "prompts").err
     _until(lambda: _batch(cli)["state"] == "paused" and not list(cli.home.glob("live/*")))
     begun = len(cli.records())
@@ -228,3 +223,30 @@ def test_a_batch_that_nobody_knows_is_named_with_the_nearest(cli: CommandLine, p
     ended = cli("resume", "prompts")
     assert ended.code == 2
     assert "give the command that started it" in ended.err
+
+
+def test_a_dry_run_of_schedules_says_when_they_are_due(cli: CommandLine) -> None:
+    file = cli.project / "schedules.toml"
+    job = 'batch = { input = "prompts.jsonl", agent = "scripted" }'
+    file.write_text(f'[[schedule]]\nname = "nightly"\ncron = "0 2 * * *"\ntimezone = "Asia/Tokyo"\n{job}\n')
+    done = cli("serve", str(file), "--dry-run")
+    assert done.code == 0, done.err
+    assert "nightly  batch  0 2 * * * Asia/Tokyo  next " in done.out
+    assert "prompts.jsonl is not there yet" in done.err
+    file.write_text(file.read_text().replace("cron", "corn"))
+    wrong = cli("serve", str(file))
+    assert wrong.code == 2
+    assert f"{file}:3: unknown key corn" in wrong.err
+    assert "did you mean cron?" in wrong.err
+    assert not (cli.home / "prefect").exists()
+
+
+def test_stopping_an_item_of_a_batch_is_refused(cli: CommandLine, prompts: Callable[..., str]) -> None:
+    process = cli.start("batch", prompts("a/stubborn"), "--direct", "--agent", "scripted")
+    run = cli.until_at_work(process).name
+    refused = cli("stop", run)
+    assert refused.code == 2
+    assert "is an item of the batch prompts" in refused.err
+    assert process.poll() is None
+    cli("stop", "prompts")
+    assert cli.end(process).code == 130
