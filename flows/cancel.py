@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Protocol
 from uuid import UUID
@@ -101,6 +101,19 @@ def absorbing() -> Iterator[None]:
         for number, handler in before.items():
             if signal.getsignal(number) is _absorb:
                 signal.signal(number, handler)
+
+
+def handlers_in_force() -> Callable[[], None]:
+    """What puts the handlers back that our signals have now: a flow within a flow puts Prefect's in their place, and
+    takes it away again at its end."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def put_back() -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    return put_back
 
 
 @contextlib.asynccontextmanager

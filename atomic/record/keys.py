@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +47,7 @@ class KeyRing:
         self.folder = folder
         self._read_run = read_run
         self._durable = durable
+        self._turn = threading.Lock()
 
     def bound(self, key: str) -> RunRecord | None:
         """The run that the key stands for; None where there is none. Raises RecordDamaged."""
@@ -100,10 +102,13 @@ class KeyRing:
             return Claim(note.key, orphan=note.run_id) if run is not None else None
         raise _taken(note, self._file(note.key), elsewhere=state is OwnerState.ELSEWHERE)
 
-    def _alone(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
         # One lock for all keys: it is held for two small files, and a lock file for each key would stay for ever.
+        # Threads of one process take turns before: who waits for a file lock looks again only after 50 ms.
         make_folder(self.folder)
-        return locked(self.folder / ".lock")
+        with self._turn, locked(self.folder / ".lock"):
+            yield
 
     def _file(self, key: str) -> Path:
         return self.folder / hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

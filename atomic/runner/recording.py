@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -75,9 +76,13 @@ def policy_digest(policy: FallbackPolicy) -> str:
 
 
 def _versions(request: RunRequest) -> dict[str, str]:
-    try:
-        own = version("atomic-flows")
-    except PackageNotFoundError:  # run from a checkout that nobody installed
-        own = "unknown"
-    versions = {"atomic-flows": own, "python": platform.python_version(), "agent": request.agent.version}
+    versions = {"atomic-flows": _own_version(), "python": platform.python_version(), "agent": request.agent.version}
     return {name: value for name, value in versions.items() if value is not None}
+
+
+@functools.cache
+def _own_version() -> str:
+    try:
+        return version("atomic-flows")
+    except PackageNotFoundError:  # run from a checkout that nobody installed
+        return "unknown"

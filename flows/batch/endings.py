@@ -58,23 +58,21 @@ class Endings:
 
     async def run(self) -> None:
         """Write until it is closed. Raises DatabaseError, EditionLost, PlaceError, RecordError."""
-        while True:
-            await self._filled.wait()
-            self._filled.clear()
-            batch, self._waiting = self._waiting, []
-            if batch:
-                try:
+        batch: list[tuple[Outcome, asyncio.Future[bool]]] = []
+        try:
+            while self._waiting or not self._closed:
+                await self._filled.wait()
+                self._filled.clear()
+                batch, self._waiting = self._waiting, []
+                if batch:
                     done = await self._database.apart(write, self._edition, self._files, [one for one, _ in batch])
-                except BaseException:
-                    self._broken = True
-                    for _, written in [*batch, *self._waiting]:
-                        written.cancel()
-                    raise
-                for outcome, written in batch:
-                    if not written.done():
-                        written.set_result(outcome.item.id in done)
-            elif self._closed:
-                return
+                    for outcome, written in batch:
+                        if not written.done():
+                            written.set_result(outcome.item.id in done)
+        finally:  # also when it is cancelled, by a loop that shuts down
+            self._broken = True
+            for _, written in [*batch, *self._waiting]:
+                written.cancel()
 
     def close(self) -> None:
         """Let ``run`` return when all is written."""

@@ -23,6 +23,7 @@ from flows.attempts import OnProgress, TaskAttempts, masker_of
 from flows.batch.carry_out import BatchRun
 from flows.batch.engine import OpenShard, Shard
 from flows.batch.tracking import Track, tracked
+from flows.cancel import handlers_in_force
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class _Opened:
 
     shard: Shard
     run: BatchRun
+    obey: Callable[[], None]  # puts the batch's own handlers of signals back in force
 
 
 _opened: ContextVar[_Opened] = ContextVar("_opened")
@@ -40,7 +42,7 @@ def in_shard_flows(run: BatchRun) -> OpenShard:
     """Opens each shard as a flow run within the one that this is called in."""
 
     async def open_shard(shard: Shard) -> None:
-        _opened.set(_Opened(shard, run))
+        _opened.set(_Opened(shard, run, handlers_in_force()))
         edition = shard.engine.edition
         named: Any = _shard_flow.with_options(flow_run_name=_literal(f"{edition.batch} · shard {shard.number}"))
         await named(edition.batch, edition.name, shard.number, return_state=True)
@@ -51,6 +53,7 @@ def in_shard_flows(run: BatchRun) -> OpenShard:
 @flow(name="batch-shard", persist_result=False)
 async def _shard_flow(batch: str, edition: str, number: int) -> State[None]:  # noqa: ARG001 - shown by Prefect
     opened = _opened.get()
+    opened.obey()
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None, "this is a flow run"  # noqa: PT018
     shard, request = opened.shard, opened.run.request

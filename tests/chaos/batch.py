@@ -85,7 +85,12 @@ class Chaos:
         self.rng.shuffle(lines)
         self.input.write_text("".join(f"{line}\n" for line in lines))
         policy = {"limits": LIMITS, "cooldown": {"rate_limit": 1}}
-        given = {"input": str(self.input), "name": "chaos", "output": str(self.output), "agent": shlex.quote(str(agent))}
+        given = {
+            "input": str(self.input),
+            "name": "chaos",
+            "output": str(self.output),
+            "agent": shlex.quote(str(agent)),
+        }
         self.given = {**given, "cwd": str(work), "policy": policy, "concurrency": 8, "stop_after": 0}
 
     def start(self) -> subprocess.Popen[bytes]:

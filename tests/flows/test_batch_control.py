@@ -85,6 +85,16 @@ async def test_a_cancel_stops_what_is_live_and_is_passed_on(batch: Batch) -> Non
     assert (await batch.run()).answered == 16
 
 
+async def test_a_loop_that_shuts_down_leaves_nothing(batch: Batch) -> None:  # noqa: F811
+    going = await begun(batch)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert all(run.ended for run in batch.runs())
+    assert (await batch.run()).answered == 16
+
+
 async def test_one_that_is_stopped_before_it_begins_begins_nothing(batch: Batch) -> None:  # noqa: F811
     batch.write(SLOW)
     run = batch.begin()

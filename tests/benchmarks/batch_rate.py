@@ -1,0 +1,112 @@
+"""What a batch costs: its rate on an instant agent, its memory, and how long a second start takes that finds nothing.
+
+    python -m tests.benchmarks.batch_rate [--items N] [--quick] [--direct]
+
+The batch runs in a process of its own, through Prefect with ``track=shard`` unless ``--direct``; its memory is the most
+that this process ever held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from flows.server import choose, stop_server
+from tests.benchmarks.agents import build
+from tests.benchmarks.report import Row, report
+
+ITEMS, QUICK_ITEMS = 100_000, 2_000
+AT_ONCE = 8
+MEMORY_TARGET = 400.0  # MB
+RESUME_TARGET = 5.0  # seconds
+
+RUN = """
+import asyncio, json, resource, sys, time
+given = json.loads(sys.argv[1])
+direct, source = given.pop("direct"), given.pop("input")
+begun = time.perf_counter()
+if direct:
+    from flows.batch import BatchRun, prepare_batch
+    result = asyncio.run(BatchRun(prepare_batch(source, **given)).to_its_end())
+else:
+    from flows.batch import run_batch
+    begun = time.perf_counter()  # without what importing Prefect takes
+    result = asyncio.run(run_batch(source, **given))
+seconds = time.perf_counter() - begun
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+print(json.dumps({"seconds": seconds, "megabytes": most, "answered": result.answered, "ran": result.ran}))
+"""
+
+
+def start(given: dict[str, Any]) -> dict[str, float]:
+    """Carry the batch out in a process of its own. What it measured."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, json.dumps(given)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env={**os.environ, "PREFECT_LOGGING_LEVEL": "ERROR"},
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode())
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def measure(items: int, *, direct: bool, folder: Path) -> list[Row]:
+    """The figures."""
+    program = build(folder)
+    source = folder / "items.jsonl"
+    with source.open("w") as file:
+        for n in range(items):
+            file.write(json.dumps({"custom_id": f"item-{n}", "prompt": f"Say something about the number {n}."}) + "\n")
+    given = {
+        "input": str(source),
+        "agent": shlex.quote(str(program)),
+        "models": ["bench/instant"],
+        "cwd": str(folder),
+        "concurrency": AT_ONCE,
+        "track": "shard",
+        "direct": direct,
+    }
+    first, second = start(given), start(given)
+    assert (first["answered"], second["answered"], second["ran"]) == (items, items, 0), (first, second)
+    return [
+        Row("items a second", items / first["seconds"], ""),
+        Row("most memory of the first start", first["megabytes"], "MB", MEMORY_TARGET),
+        Row("a second start that finds nothing to do", second["seconds"], "s", RESUME_TARGET),
+        Row("most memory of the second start", second["megabytes"], "MB", MEMORY_TARGET),
+    ]
+
+
+def main() -> int:
+    """Measure. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int)
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ITEMS} items")
+    parser.add_argument("--direct", action="store_true", help="without Prefect")
+    asked = parser.parse_args()
+    items = asked.items or (QUICK_ITEMS if asked.quick else ITEMS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ |= {"ATOMIC_FLOWS_HOME": str(folder / "home"), "ATOMIC_FLOWS_RECORD__FSYNC": "false"}
+        if not asked.direct:
+            os.environ["PREFECT_HOME"] = str(folder / "client")
+            os.environ["PREFECT_API_URL"] = choose("local", home=folder / "home").url
+        try:
+            rows = measure(items, direct=asked.direct, folder=folder)
+        finally:
+            if not asked.direct:
+                stop_server(folder / "home")
+    through = "without Prefect" if asked.direct else "as shard flows"
+    return report(f"{items:,} items, {AT_ONCE} at once, {through}", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
