@@ -190,11 +190,11 @@ def three_nights(nights: Nights) -> Iterator[str]:
         nights.expect(not _agents(nights), "agents are left after the end")
         serving = nights.serve()
         nights.ended(fourth)
+        _in_prefect(nights)
     finally:
         if serving.poll() is None:
             serving.send_signal(signal.SIGTERM)
             serving.wait(PATIENCE)
-    _in_prefect(nights)
     for edition in nights.editions():
         if edition.status == "finished":
             ids = nights.ids(edition)
@@ -206,8 +206,9 @@ def three_nights(nights: Nights) -> Iterator[str]:
 
 
 def _in_prefect(nights: Nights) -> None:
+    going = ("RUNNING", "PENDING")
     nights.until(
-        "Prefect knows the end of all", lambda: all(run["state_type"] != "RUNNING" for run in nights.flow_runs())
+        "Prefect knows the end of all", lambda: all(run["state_type"] not in going for run in nights.flow_runs())
     )
     states = Counter(run["state_name"] for run in nights.flow_runs())
     nights.say(f"in Prefect: {dict(states)}")
