@@ -81,17 +81,17 @@ class Settings(Section):
     """
 
     home: Path
-    agent: AgentSettings = AgentSettings()
+    agent: AgentSettings = Field(default=AgentSettings(), description="how the agent is called")
     policies: dict[str, dict[str, Any]] = Field(default={}, alias="policy")
     default_policy: str = Field(default="default", description="the policy of a run that names none")
     models: dict[str, ModelEntry] = Field(
         default={}, alias="model", description="windows and prices of models that nobody else knows"
     )
-    record: RecordSettings = RecordSettings()
+    record: RecordSettings = Field(default=RecordSettings(), description="where the files of runs are kept, and how")
     adopt: Literal["stop", "follow"] = Field(
         default="stop", description="what becomes of a session whose parent died: stop it, or follow it to its end"
     )
-    prefect: PrefectSettings = PrefectSettings()
+    prefect: PrefectSettings = Field(default=PrefectSettings(), description="through what a run goes")
     sources: tuple[Path, ...] = ()
 
     @property

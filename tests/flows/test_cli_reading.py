@@ -100,3 +100,9 @@ def test_policy_show_and_check(cli: CommandLine) -> None:
     done = cli("policy", "show", "nigth")
     assert done.code == 2
     assert "night" in done.err
+
+
+def test_the_schema_of_the_settings_goes_to_a_file(cli: CommandLine) -> None:
+    schema = json.loads(cli("settings", "schema").out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"agent", "policy", "record"} <= schema["properties"].keys()
