@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli import completion
-from flows.cli.output import BOLD, DIM, GREEN, RED, page, paint, say, write, write_json
+from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, page, paint, say, write, write_json
 
 if TYPE_CHECKING:
     from atomic.record import AttemptFolder, RunFolder
@@ -100,16 +100,13 @@ def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[
 
     if stderr is not None and not stderr.is_file():
         raise PlaceError(f"{stderr}: no such file", path=str(stderr), reason="missing")
-    try:
-        return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise PlaceError(f"{stream}: {reason}", path=str(stream), reason=reason) from None
+    return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
 
 
 def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
     """The verdict of an attempt, read anew from its stream; without a number, of the last one."""
-    from atomic.errors import RecordDamaged
+    from atomic.errors import PlaceError, RecordDamaged
+    from atomic.text import printable
     from atomic.verdict import read_verdict
 
     folder, n, masker = _find(what, config)
@@ -119,8 +116,13 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
             f"run {folder.run_id} has no attempt", hint="it ended before its first one", path=str(folder.path)
         )
     attempt = folder.attempt(n) if n else attempts[-1]
-    record = attempt.read()
-    title = f"{folder.run_id}/{attempt.n} of {len(attempts)} · {record.model or 'the agent’s own model'}"
+    title = f"{folder.run_id}/{attempt.n} of {len(attempts)}"
+    try:
+        record = attempt.read()
+    except RecordDamaged as error:
+        say(f"{paint('warning', YELLOW)} {printable(error.message)}; this is what the stream alone says")
+        return read_verdict(attempt.stream, stderr=attempt.stderr), title, masker
+    title += f" · {record.model or 'the agent’s own model'}"
     try:
         verdict = read_verdict(
             attempt.stream,
@@ -129,7 +131,7 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
             stopped=record.verdict.stopped if record.verdict else None,
         )
         return verdict, title, masker
-    except FileNotFoundError:
+    except PlaceError:  # there is no stream: the agent was never started
         if record.verdict is None:
             raise RecordDamaged(f"{attempt.path} holds no stream", path=str(attempt.path)) from None
         return record.verdict, title, masker
