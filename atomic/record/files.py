@@ -109,9 +109,9 @@ def write_new(path: Path, data: bytes) -> None:
 
 
 def write_over(path: Path, data: bytes) -> bool:
-    """Write over a file in place, in one call that no kill can fall into; blanks fill what is left of it. Returns False,
-    and leaves it as it is, where it is not there or has no room. Costs a tenth of a replacement: no new file is made,
-    and ext4 flushes none to the disk. Raises PlaceError or RecordError."""
+    """Write over a file in place, in one call that no kill can fall into; blanks fill what is left of it. Returns
+    False, and leaves it as it is, where it is not there or has no room. Costs a tenth of a replacement: no new file
+    is made, and ext4 flushes none to the disk. Raises PlaceError or RecordError."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
