@@ -19,7 +19,8 @@ from atomic.text import MASK, Masker
 
 DEFAULT_COMMANDS = ("atomic", "pi")  # looked for on PATH in this order
 SCRIPTED = "scripted"  # `--agent scripted`: the scripted agent of this package, for demos and tests
-_SCRIPTED_MODULE = ("-m", "atomic.scripted")
+# -P: the folder it works in, which may be a stranger's, is no place to import from.
+_SCRIPTED_MODULE = ("-P", "-m", "atomic.scripted")
 
 # Variables of this toolkit and of Prefect that no agent should see: an agent that runs either itself would take them
 # for its own.
@@ -89,7 +90,7 @@ class Agent:
     @property
     def scripted(self) -> bool:
         """Whether this is the scripted agent of this package, which asks no provider whatever a model is called."""
-        return self.command[1:3] == _SCRIPTED_MODULE
+        return self.command[1:4] == _SCRIPTED_MODULE
 
 
 def masked(argv: Sequence[str], masker: Masker) -> tuple[str, ...]:

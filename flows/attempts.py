@@ -166,9 +166,11 @@ def run_blocking(work: Coroutine[Any, Any, T], name: str) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    work.close()
-    raise UsageError(f"{name}_sync cannot work inside a running event loop", hint=f"Write `await {name}(…)` there.")
+        pass  # and not here, where an error of the work's would seem to come from this one
+    else:
+        work.close()
+        raise UsageError(f"{name}_sync cannot work inside a running event loop", hint=f"Write `await {name}(…)` there.")
+    return asyncio.run(work)
 
 
 def masker_of(request: RunRequest) -> Masker:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atomic.record import RunStore
-from atomic.runner import OnEvent, RunEnded, RunEvent, RunRequest, RunResult
+from atomic.runner import OnEvent, RunEnded, RunEvent, RunRequest, RunResult, RunStarted
 from flows.cancel import Stopped
+from flows.unsettled import note_unsettled
 
 
 @dataclass(slots=True)
@@ -28,7 +29,10 @@ class Call:
     stopped: Stopped | None = None  # None for a cancelled one: the caller's own task was cancelled
 
     def hear(self, event: RunEvent) -> None:
-        """Keep the result, and pass the event on."""
+        """Keep the result, leave a note that the server is to be told the end, and pass the event on."""
+        if isinstance(event, RunStarted) and self.flow_run_id is not None:
+            # A kill can fall between the end on record and the end that the server hears of.
+            note_unsettled(self.store.home, run_id=event.run_id, flow_run_id=self.flow_run_id, owner_tells=True)
         if isinstance(event, RunEnded):
             self.result = event.result
         if self.on_event is not None:

@@ -22,13 +22,19 @@ class Unsettled(Facts):
     run_id: str
     flow_run_id: str
     noted_at: float
+    owner_tells: bool = False  # the process that carries the run out tells the server itself, as long as it lives
 
 
-def note_unsettled(home: Path, *, run_id: str, flow_run_id: str) -> None:
+def note_unsettled(home: Path, *, run_id: str, flow_run_id: str, owner_tells: bool = False) -> None:
     """Leave a note. Raises PlaceError, RecordError."""
-    note = Unsettled(run_id=run_id, flow_run_id=flow_run_id, noted_at=time.time())
+    note = Unsettled(run_id=run_id, flow_run_id=flow_run_id, noted_at=time.time(), owner_tells=owner_tells)
     make_folder(home / NOTES)
     write_file(home / NOTES / f"{flow_run_id}.json", encode(note.model_dump(mode="json")))
+
+
+def forget_unsettled(home: Path, *, flow_run_id: str) -> None:
+    """Remove the note: the server has been told."""
+    (home / NOTES / f"{flow_run_id}.json").unlink(missing_ok=True)
 
 
 def notes_in(home: Path) -> list[Path]:

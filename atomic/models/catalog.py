@@ -23,10 +23,10 @@ class Price(Facts):
     """USD per million tokens, by kind of token."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cache_read: float = Field(default=0, ge=0, alias="cacheRead")
-    cache_write: float = Field(default=0, ge=0, alias="cacheWrite")
+    input: float = Field(ge=0, description="USD per million tokens of input")
+    output: float = Field(ge=0, description="USD per million tokens of output")
+    cache_read: float = Field(default=0, ge=0, alias="cacheRead", description="USD per million tokens from the cache")
+    cache_write: float = Field(default=0, ge=0, alias="cacheWrite", description="USD per million tokens into the cache")
 
     def of(self, usage: Usage) -> float:
         """What this usage costs, in USD."""
@@ -42,8 +42,8 @@ class ModelEntry(Facts):
     """What somebody wrote down about a model: its window in tokens and its price, each None where they did not."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    window: int | None = Field(default=None, gt=0)
-    price: Price | None = None
+    window: int | None = Field(default=None, gt=0, description="tokens of its context")
+    price: Price | None = Field(default=None, description="what its tokens cost")
 
 
 @dataclass(frozen=True, slots=True)

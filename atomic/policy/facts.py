@@ -13,6 +13,7 @@ from pydantic import (
     PlainSerializer,
     SerializerFunctionWrapHandler,
     ValidationError,
+    WithJsonSchema,
     field_validator,
     model_serializer,
     model_validator,
@@ -39,14 +40,14 @@ class Limits(Facts):
     """Bounds of one session, in seconds; 0 means none. Tokens and dollars are those of the whole run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    startup: float = Field(default=STARTUP, ge=0)
-    idle: float = Field(default=IDLE, ge=0)
-    tool: float = Field(default=TOOL, ge=0)
-    total: float = Field(default=0, ge=0)
-    settle: float = Field(default=SETTLE, ge=0)
-    turns: int = Field(default=0, ge=0)
-    tokens: int = Field(default=0, ge=0)
-    cost_usd: float = Field(default=0, ge=0)
+    startup: float = Field(default=STARTUP, ge=0, description="seconds to the first byte")
+    idle: float = Field(default=IDLE, ge=0, description="seconds of silence, no tool running and no wait announced")
+    tool: float = Field(default=TOOL, ge=0, description="seconds of one tool")
+    total: float = Field(default=0, ge=0, description="seconds of a session; 0: no bound")
+    settle: float = Field(default=SETTLE, ge=0, description="seconds that a process may stay after its end")
+    turns: int = Field(default=0, ge=0, description="turns of a session; 0: no bound")
+    tokens: int = Field(default=0, ge=0, description="tokens of a run, all attempts together; 0: no bound")
+    cost_usd: float = Field(default=0, ge=0, description="dollars of a run, all attempts together; 0: no bound")
 
 
 AfterTools = Literal["carry", "fresh", "stop"]
@@ -55,6 +56,7 @@ Model = Annotated[
     ModelRef,
     BeforeValidator(lambda value: ModelRef.parse(value) if isinstance(value, str) else value),
     PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": r"^[^-/\s][^/\s]*/\S+$", "description": "provider/id[:level]"}),
 ]
 
 
@@ -67,14 +69,20 @@ class FallbackPolicy(Facts):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    models: tuple[Model, ...] = ()
-    max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
-    max_wait: Seconds = MAX_WAIT
-    after_tools: AfterTools = "carry"
-    continue_prompt: str = CONTINUE_PROMPT
-    on: dict[FailureKind, Rule] = Field(default_factory=dict)
-    cooldown: dict[FailureKind, Seconds] = Field(default_factory=dict)
-    limits: Limits = Limits()
+    models: tuple[Model, ...] = Field(default=(), description="in order; none: the agent's own default model")
+    max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1, description="of a run, all models together")
+    max_wait: Seconds = Field(default=MAX_WAIT, description="seconds a run may wait, in all")
+    after_tools: AfterTools = Field(
+        default="carry", description="when an attempt failed after tools had run: carry its conversation, fresh, stop"
+    )
+    continue_prompt: str = Field(
+        default=CONTINUE_PROMPT, description="what the next model is told when a conversation is carried"
+    )
+    on: dict[FailureKind, Rule] = Field(default_factory=dict, description="what is done on each kind of failure")
+    cooldown: dict[FailureKind, Seconds] = Field(
+        default_factory=dict, description="seconds until another try, where the provider did not say when"
+    )
+    limits: Limits = Field(default=Limits(), description="bounds of a session, and of a run's cost")
 
     if TYPE_CHECKING:  # the forms that may be given, for editors and type checkers
 

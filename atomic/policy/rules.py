@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, model_serializer, model_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_serializer, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from atomic.verdict.facts import Facts
 
@@ -33,10 +35,10 @@ class Rule(Facts):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    accept: Accept = "never"
-    retry: int = Field(default=0, ge=0, le=MOST_RETRIES)  # with the same model: per model and kind in a run
-    delay: float = Field(default=0, ge=0, allow_inf_nan=False)  # seconds before a retry
-    then: Move | None = None  # None: the kind's default move
+    accept: Accept = Field(default="never", description="whether the answer that a failed attempt holds will do")
+    retry: int = Field(default=0, ge=0, le=MOST_RETRIES, description="times with the same model, per kind in a run")
+    delay: float = Field(default=0, ge=0, allow_inf_nan=False, description="seconds before a retry")
+    then: Move | None = Field(default=None, description="where to go then; without it, where the kind goes by default")
 
     @model_validator(mode="before")
     @classmethod
@@ -48,6 +50,11 @@ class Rule(Facts):
         if data not in ACTIONS:
             raise ValueError(f"unknown action {data!r}")
         return {"then": data}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        table = handler.resolve_ref_schema(handler(core))
+        return {"anyOf": [{"type": "string", "enum": [*ACTIONS]}, table]}
 
     @model_serializer(mode="plain")
     def _short(self) -> str | dict[str, Any]:

@@ -61,8 +61,12 @@ class Credentials:
     @classmethod
     def of(cls, agent: Agent) -> Credentials:
         """What this agent would find. Missing or damaged files hold nothing."""
-        folder = agent_folder(agent.env, agent.command)
-        return cls(read_agent_providers(folder), _stored(folder / AUTH_FILE), {**os.environ, **agent.env})
+        return cls.within(agent_folder(agent.env, agent.command), {**os.environ, **agent.env})
+
+    @classmethod
+    def within(cls, folder: Path, environ: Mapping[str, str]) -> Credentials:
+        """What an agent with this folder and environment would find."""
+        return cls(read_agent_providers(folder), _stored(folder / AUTH_FILE), environ)
 
     def names(self) -> list[str]:
         """The providers that a credential, or an entry in models.json, is there for; well-known ones first."""

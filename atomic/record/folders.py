@@ -23,6 +23,7 @@ from atomic.record.files import (
     read_object,
     write_file,
     write_new,
+    write_over,
 )
 from atomic.record.layout import (
     ATTEMPT_FILE,
@@ -42,6 +43,8 @@ from atomic.text import Masker
 
 if TYPE_CHECKING:
     from atomic.record.store import RunStore
+
+_NOTE_ROOM = 64  # bytes left in the first attempt.json for the number and start time of the process
 
 
 class AttemptFolder:
@@ -117,13 +120,15 @@ class AttemptFolder:
             raise _unfit(path, error) from error
 
     def write(self, record: AttemptRecord) -> None:
-        """Replace ``attempt.json``; one with a verdict lasts through a power cut. Raises PlaceError, RecordError."""
+        """Write ``attempt.json``; one with a verdict lasts through a power cut. Raises PlaceError, RecordError."""
         path = self.path / ATTEMPT_FILE
         data = encode(record.model_dump(mode="json", by_alias=True))
-        if record.pid is None and not record.ended:
-            write_new(path, data)  # the first: there is no process yet that anybody could ask for
-        else:
-            write_file(path, data, durable=record.ended and self.store.fsync)
+        if record.ended:
+            write_file(path, data, durable=self.store.fsync)
+        elif record.pid is None:
+            write_new(path, data.ljust(len(data) + _NOTE_ROOM))  # there is no process yet that anybody could ask for
+        elif not write_over(path, data):
+            write_file(path, data)
 
     def redact(self, masker: Masker, lines: Iterable[int] = ()) -> dict[int, int]:
         """Take known secrets out of prompt, stream, stderr and session files, before the stream is put to rest. Returns

@@ -85,21 +85,19 @@ class KeyRing:
 
     def _held(self, note: KeyNote) -> Claim | None:
         """The claim's result where the key is not free. Raises UsageError."""
-        run: RunRecord | None = None
         if note.run_id is not None:
             try:
                 run = self._read_run(note.run_id)
             except RunNotFound:
                 return None  # its record was removed
             except RecordDamaged:
-                if state_of(note.owner) is OwnerState.DEAD:
-                    return Claim(note.key, orphan=note.run_id)
-                raise
-            if run.ended:
-                return Claim(note.key, answered=run) if run.status == "answered" else None
+                pass  # its owner is about to write it, or died over it
+            else:
+                if run.ended:
+                    return Claim(note.key, answered=run) if run.status == "answered" else None
         state = state_of(note.owner)
         if state is OwnerState.DEAD:
-            return Claim(note.key, orphan=note.run_id) if run is not None else None
+            return None if note.run_id is None else Claim(note.key, orphan=note.run_id)
         raise _taken(note, self._file(note.key), elsewhere=state is OwnerState.ELSEWHERE)
 
     @contextmanager

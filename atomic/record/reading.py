@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 import zstandard
 
 from atomic.errors import RecordDamaged, RecordError
+from atomic.framing.reading import check_whole
 from atomic.record.compress import Frame
 from atomic.record.files import decode_object, place_error
 from atomic.record.layout import INDEX_FILE, PACKED_FILE, STREAM_FILE
@@ -53,6 +54,7 @@ def read_lines(folder: Path, start: int = 1) -> Iterator[bytes]:
     with open_at_line(folder, start) as reader:
         try:
             yield from reader
+            check_whole(folder / PACKED_FILE)
         except zstandard.ZstdError as error:
             raise RecordDamaged(
                 f"{folder / PACKED_FILE} is damaged: {error}", path=str(folder / PACKED_FILE)

@@ -48,8 +48,9 @@ def prepare(spec: AttemptSpec) -> Prepared:
         _carry(spec.carry_from, folder.session)
     overlay = lay_over(spec.agent, folder.overlay)
     argv = spec.agent.argv(model=spec.model, session=folder.session)
-    env = {**spec.agent.environment(spec.marker), **overlay}
-    masker = masker_for(spec.agent)
+    environ = dict(os.environ)
+    env = {**spec.agent.environment(spec.marker, environ), **overlay}
+    masker = masker_for(spec.agent, environ)
     record = AttemptRecord(
         run_id=spec.run_id,
         n=spec.n,

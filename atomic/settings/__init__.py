@@ -10,6 +10,7 @@ from atomic.settings.facts import AgentSettings, PrefectSettings, RecordSettings
 from atomic.settings.layers import Layer, read_file
 from atomic.settings.load import load_settings
 from atomic.settings.places import FILE_NAME, find_home, find_project_file
+from atomic.settings.schema import settings_schema
 from atomic.settings.trust import Claim, claims_of, is_trusted, trust_file
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "is_trusted",
     "load_settings",
     "read_file",
+    "settings_schema",
     "trust_file",
 ]

@@ -115,20 +115,20 @@ class Settings(Section):
     """
 
     home: Path
-    agent: AgentSettings = AgentSettings()
+    agent: AgentSettings = Field(default=AgentSettings(), description="how the agent is called")
     policies: dict[str, dict[str, Any]] = Field(default={}, alias="policy")
     default_policy: str = Field(default="default", description="the policy of a run that names none")
     models: dict[str, ModelEntry] = Field(
         default={}, alias="model", description="windows and prices of models that nobody else knows"
     )
-    record: RecordSettings = RecordSettings()
+    record: RecordSettings = Field(default=RecordSettings(), description="where the files of runs are kept, and how")
     adopt: Literal["stop", "follow"] = Field(
         default="stop", description="what becomes of a session whose parent died: stop it, or follow it to its end"
     )
-    prefect: PrefectSettings = PrefectSettings()
-    batch: BatchSettings = BatchSettings()
-    history: HistorySettings = HistorySettings()
-    webhook: WebhookSettings = WebhookSettings()
+    prefect: PrefectSettings = Field(default=PrefectSettings(), description="through what a run goes")
+    batch: BatchSettings = Field(default=BatchSettings(), description="how many items of a batch run at once")
+    history: HistorySettings = Field(default=HistorySettings(), description="where batches and their items are kept")
+    webhook: WebhookSettings = Field(default=WebhookSettings(), description="who is told how a batch ended")
     sources: tuple[Path, ...] = ()
 
     @property

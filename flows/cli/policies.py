@@ -1,4 +1,4 @@
-"""`policy show` and `policy check`."""
+"""`policy show`, `policy check`, and `settings schema`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,16 @@ def check(config: Config = None) -> None:
                 say(f"   {paint('note', YELLOW)} nobody knows the window of {model}: it counts as a larger one")
         if len(policy.models) == 1:
             say(f"   {paint('note', YELLOW)} one model only: there is nothing to fall back to")
+
+
+def schema() -> None:
+    """Print the JSON Schema of atomic-flows.toml, by which editors complete and check it.
+
+    Those that know Taplo's comments find it by a first line `#:schema FILE`.
+    """
+    from atomic.settings import settings_schema
+
+    write_json(settings_schema())
 
 
 def _page(name: str, policy: FallbackPolicy) -> list[str]:

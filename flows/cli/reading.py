@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.cli import completion
-from flows.cli.output import BOLD, DIM, GREEN, RED, page, paint, say, write, write_json
+from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, page, paint, say, write, write_json
 
 if TYPE_CHECKING:
-    from atomic.record import AttemptFolder, RunFolder
+    from atomic.record import AttemptFolder
     from atomic.text import Masker
     from atomic.verdict import Verdict
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
-_TYPE_FIRST = re.compile(rb'\{"type":"([^"\\]+)"')  # where every client of today writes it
 SHOWN_ANSWER = 600  # characters of an answer that `explain` repeats
 
 
@@ -69,21 +67,24 @@ def cat(
 
     On a terminal they come without control codes, headers and known secrets.
     """
-    folder, n, masker = _find(run, config)
+    from atomic.record.cat import lines_of, type_of
+    from atomic.text import printable
+
+    attempts, _, masker = _find(run, config)
     shown = _fit_for_eyes(masker) if sys.stdout.isatty() else None
-    wanted = {name.encode() for given in events or () for name in given.split(",")}
-    seen: dict[bytes, int] = {}
-    for attempt in [folder.attempt(n)] if n else folder.attempts():
-        for line in _lines(attempt):
+    wanted = {name for given in events or () for name in given.split(",")}
+    seen: dict[str, int] = {}
+    for attempt in attempts:
+        for line in lines_of(attempt):
             if wanted:
-                kind = _type(line)
+                kind = type_of(line)
                 seen[kind] = seen.get(kind, 0) + 1
                 if kind not in wanted:
                     continue
             if not write(line if shown is None else shown(line)):
                 return
     if wanted and not wanted & seen.keys():
-        there = ", ".join(f"{kind.decode('utf-8', 'replace')} ({n})" for kind, n in sorted(seen.items()) if kind)
+        there = ", ".join(f"{printable(kind)} ({n})" for kind, n in sorted(seen.items()) if kind)
         say(f"no such events in it; there are: {there or 'none'}")
 
 
@@ -100,27 +101,26 @@ def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[
 
     if stderr is not None and not stderr.is_file():
         raise PlaceError(f"{stderr}: no such file", path=str(stderr), reason="missing")
-    try:
-        return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise PlaceError(f"{stream}: {reason}", path=str(stream), reason=reason) from None
+    return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
 
 
 def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
     """The verdict of an attempt, read anew from its stream; without a number, of the last one."""
-    from atomic.errors import RecordDamaged
+    from atomic.errors import PlaceError, RecordDamaged
+    from atomic.text import printable
     from atomic.verdict import read_verdict
 
-    folder, n, masker = _find(what, config)
-    attempts = folder.attempts()
+    attempts, run_id, masker = _find(what, config)
     if not attempts:
-        raise RecordDamaged(
-            f"run {folder.run_id} has no attempt", hint="it ended before its first one", path=str(folder.path)
-        )
-    attempt = folder.attempt(n) if n else attempts[-1]
-    record = attempt.read()
-    title = f"{folder.run_id}/{attempt.n} of {len(attempts)} · {record.model or 'the agent’s own model'}"
+        raise RecordDamaged(f"run {run_id} has no attempt", hint="it ended before its first one", path=what)
+    attempt = attempts[-1]
+    title = f"{run_id}/{attempt.n}"
+    try:
+        record = attempt.read()
+    except RecordDamaged as error:
+        say(f"{paint('warning', YELLOW)} {printable(error.message)}; this is what the stream alone says")
+        return read_verdict(attempt.stream, stderr=attempt.stderr), title, masker
+    title += f" · {record.model or 'the agent’s own model'}"
     try:
         verdict = read_verdict(
             attempt.stream,
@@ -129,29 +129,22 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
             stopped=record.verdict.stopped if record.verdict else None,
         )
         return verdict, title, masker
-    except FileNotFoundError:
+    except PlaceError:  # there is no stream: the agent was never started
         if record.verdict is None:
             raise RecordDamaged(f"{attempt.path} holds no stream", path=str(attempt.path)) from None
         return record.verdict, title, masker
 
 
-def _find(text: str, config: Path | None) -> tuple[RunFolder, int | None, Masker]:
-    """The run, the attempt's number where one is named, and what hides secrets. Raises RunNotFound, UsageError."""
-    from atomic.errors import RunNotFound, UsageError
+def _find(text: str, config: Path | None) -> tuple[list[AttemptFolder], str, Masker]:
+    """The attempts that RUN or RUN/N names, the run's id, and what hides secrets. Raises RunNotFound, UsageError."""
+    from atomic.record.cat import find_attempts
     from atomic.runner import open_store
     from atomic.session import masker_for
     from atomic.settings import load_settings
 
-    name, slash, number = text.partition("/")
-    if slash and not (number.isascii() and number.isdigit() and int(number)):
-        raise UsageError(f"{text!r} is neither a file nor RUN/N", hint="N is the attempt's number, from 1: latest/2")
     settings = load_settings(config=config)
-    folder = open_store(settings).find(name)
-    n = int(number) if slash else None
-    if n is not None and n not in {attempt.n for attempt in folder.attempts()}:
-        there = ", ".join(str(attempt.n) for attempt in folder.attempts()) or "none"
-        raise RunNotFound(f"run {folder.run_id} has no attempt {n}; there are: {there}", run_id=text, nearest=())
-    return folder, n, masker_for(settings.agent.agent())
+    folder, attempts = find_attempts(open_store(settings), text)
+    return attempts, folder.run_id, masker_for(settings.agent.agent())
 
 
 def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
@@ -159,27 +152,6 @@ def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
     from atomic.record.redact import HEADERS, without_headers
 
     return lambda line: masker.raw(without_headers(line) if HEADERS in line else line)
-
-
-def _lines(attempt: AttemptFolder) -> Iterator[bytes]:
-    try:
-        yield from attempt.lines()
-    except FileNotFoundError:
-        return  # the agent was never started
-
-
-def _type(line: bytes) -> bytes:
-    """The event's type; empty for noise."""
-    found = _TYPE_FIRST.match(line)
-    if found:
-        return found[1]
-    from atomic.framing.decode import decode
-
-    try:
-        kind = decode(line).get("type")
-    except ValueError:
-        return b""
-    return kind.encode("utf-8", "surrogatepass") if isinstance(kind, str) else b""
 
 
 def _reasons(title: str, verdict: Verdict) -> list[str]:

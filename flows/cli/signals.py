@@ -20,7 +20,7 @@ EXIT_CODES = {
 }
 
 
-class Stopped(Exception):  # noqa: N818 - no error: it went as it was asked to
+class Stopped(Exception):
     """A signal ended the run, and what belonged to it has been cleaned up. ``code`` is the exit code it means."""
 
     def __init__(self, code: int) -> None:

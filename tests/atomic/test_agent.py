@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,7 +28,14 @@ class TestParse:
         assert Agent.parse("node --flag 'my cli.js'").command == ("node", "--flag", "my cli.js")
 
     def test_scripted_is_the_scripted_agent_of_this_python(self) -> None:
-        assert Agent.parse(" scripted ").command == (sys.executable, "-m", "atomic.scripted")
+        assert Agent.parse(" scripted ").command == (sys.executable, "-P", "-m", "atomic.scripted")
+
+    def test_the_scripted_agent_imports_nothing_from_the_folder_it_works_in(self, tmp_path: Path) -> None:
+        (tmp_path / "atomic").mkdir()
+        (tmp_path / "atomic" / "__init__.py").write_text("raise SystemExit('a stranger was here')")
+        argv = [*Agent.parse("scripted").command, "--mode", "json", "--model", "scripted/ok"]
+        done = subprocess.run(argv, input=b"hi", capture_output=True, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, b"")
 
     def test_a_file_that_is_there_is_named_whole_since_the_agent_works_elsewhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -66,9 +66,7 @@ def test_file_is_let_go(stream: Path) -> None:
 
 
 async def test_all_who_wait_wake_at_the_same_tick() -> None:
-    first = asyncio.ensure_future(Ticker.current().wait())
-    await asyncio.sleep(0.005)
-    second = asyncio.ensure_future(Ticker.current().wait())
+    first, second = (asyncio.ensure_future(Ticker.current().wait()) for _ in range(2))
     await first
     await asyncio.sleep(0)
     assert second.done()

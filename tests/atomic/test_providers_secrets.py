@@ -56,3 +56,14 @@ def test_a_damaged_folder_hides_what_the_environment_holds(agent: Agent, tmp_pat
     (tmp_path / "models.json").write_text("{")
     (tmp_path / "auth.json").write_bytes(b"\xff\x00")
     assert "hf-of-the-agent" not in masker_for(agent)("hf-of-the-agent")
+
+
+def test_what_changes_between_two_sessions_is_masked_in_the_second(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "401: renewed-token-8888, of-this-process-99"
+    assert masker_for(agent)(said) == said
+    (tmp_path / "auth.json").write_text(json.dumps({"a": {"type": "oauth", "access": "renewed-token-8888"}}))
+    assert masker_for(agent)(said) == "401: •••, of-this-process-99"
+    monkeypatch.setenv("SOME_TOKEN", "of-this-process-99")
+    assert masker_for(agent)(said) == "401: •••, •••"

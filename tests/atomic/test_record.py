@@ -100,13 +100,14 @@ def test_paths_with_blanks_quotes_and_other_alphabets(tmp_path: Path) -> None:
 # Round trips
 
 texts = st.text(st.characters(exclude_categories=()), max_size=20)
+names = st.text(max_size=20)  # lone surrogates are refused in the names of metadata, before a record is made
 json_values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=8,
 )
 
@@ -123,7 +124,7 @@ def joined(value: Any) -> Any:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(answer=texts, message=texts, metadata=st.dictionaries(texts, json_values, max_size=4), tags=st.lists(texts))
+@given(answer=texts, message=texts, metadata=st.dictionaries(names, json_values, max_size=4), tags=st.lists(texts))
 def test_a_run_reads_back_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, answer: str, message: str, metadata: dict[str, Any], tags: list[str]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from atomic.failures import FailureKind
-from atomic.framing import Framer
+from atomic.framing import Framer, read_records
 from atomic.verdict import StopReason, Verdict, VerdictFold, WaitKind, explanation, read_verdict
 
 Line = dict[str, Any]
@@ -556,3 +556,9 @@ def test_a_finished_stream_is_read_in_one_call(tmp_path: Path) -> None:
     assert "SIGKILL" in found.message
     assert "fatal" in found.message
     assert read_verdict(stream, stderr=tmp_path / "missing.txt").kind is FailureKind.CRASHED
+
+
+def test_a_stream_may_be_named_by_text(tmp_path: Path) -> None:
+    (tmp_path / "stream.jsonl").write_text('{"type":"session"}\n')
+    assert read_verdict(str(tmp_path / "stream.jsonl")) == read_verdict(tmp_path / "stream.jsonl")
+    assert [record.type for record in read_records(str(tmp_path / "stream.jsonl"))] == ["session"]

@@ -1,7 +1,10 @@
 """What a session costs beyond its process: against a bare ``asyncio.create_subprocess_exec`` of the same program with
 stdout to a file and the same child watcher, taking turns; the least of several rounds counts.
 
-    python -m tests.benchmarks.session_cost [--quick]
+    python -m tests.benchmarks.session_cost [--quick] [--folder FOLDER]
+
+ext4 takes several times as long to make a file while files removed in the last minutes are still about, whoever removed
+them. A folder in memory (/dev/shm) shows what is the session's own.
 """
 
 from __future__ import annotations
@@ -82,10 +85,10 @@ async def seconds_each(sessions: list[Session]) -> tuple[float, float]:
     return (time.perf_counter() - start) / len(sessions), (time.process_time() - cpu) / len(sessions)
 
 
-async def measure(sessions: int, rounds: int) -> list[Row]:
-    """The figures."""
+async def measure(sessions: int, rounds: int, place: Path | None) -> list[Row]:
+    """The figures. ``place``: where the records are made; None: where temporary files are."""
     _share_the_child_watcher()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         bench = Bench(Path(folder))
         slow = min(SLOW_SESSIONS, sessions)
         subjects: dict[str, tuple[int, Callable[[], Session]]] = {
@@ -125,8 +128,10 @@ def main() -> int:
     """Measure. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds of {QUICK_SESSIONS} sessions")
-    sessions, rounds = (QUICK_SESSIONS, QUICK_ROUNDS) if parser.parse_args().quick else (SESSIONS, ROUNDS)
-    return report(f"{sessions} sessions, {AT_ONCE} at once", asyncio.run(measure(sessions, rounds)))
+    parser.add_argument("--folder", type=Path, help="where the records are made")
+    given = parser.parse_args()
+    sessions, rounds = (QUICK_SESSIONS, QUICK_ROUNDS) if given.quick else (SESSIONS, ROUNDS)
+    return report(f"{sessions} sessions, {AT_ONCE} at once", asyncio.run(measure(sessions, rounds, given.folder)))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def _of_key(ground: Ground, prompt: str, runs: list[RunRecord], result: dict[str
     bought = sum(
         _was_answered(_stream(attempt)) for run in runs for attempt in ground.store.open(run.run_id).attempts()
     )
-    if bought != 1:
+    if bought > 1:  # or none: an agent that is killed between its last message and its end has answered too
         yield f"the streams hold {bought} answers"
     sold = ground.sold(prompt)
     if sold is not None and sold > 1:
@@ -118,7 +118,7 @@ def _stream(attempt: AttemptFolder) -> bytes:
 
 
 def _was_answered(stream: bytes) -> bool:
-    """Whether an agent ended its work with a text, read with nothing but JSON."""
+    """Whether an agent came to the end of its work with a text, read with nothing but JSON."""
     said: str | None = None
     ended = False
     for line in stream.split(b"\n"):

@@ -39,7 +39,8 @@ def one_round(ground: Ground, n: int, seed: int) -> str:
     dice = random.Random(f"{seed}/{n}")
     prompt = f"round {n}"
     models = dice.choice(ground.scenes)
-    whole, moment = dice.random() < WHOLE, dice.uniform(0, ground.moments)
+    # Rather early than late: many a run is short.
+    whole, moment = dice.random() < WHOLE, ground.moments * dice.random() ** 2
     first = ground.start(prompt, *models)
     if not whole:
         _at_work(first, ground)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
-import signal
 import subprocess
 import sys
 import time
@@ -116,7 +115,9 @@ def cli(tmp_path: Path) -> Iterator[CommandLine]:
     environ = {name: os.environ[name] for name in kept if name in os.environ}
     line = CommandLine(home, project, {**environ, "ATOMIC_FLOWS_HOME": str(home)})
     yield line
-    for process in line.started:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+    killed = [process for process in line.started if process.poll() is None]
+    for process in killed:
+        process.kill()
+        process.communicate()
+    if killed:
+        assert line("stop", "--all").code == 0  # what their agents had begun

@@ -21,8 +21,6 @@ from flows.server import ServerInfo, choose, stop_server
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun
 
-# Prefect's clients leave a socket to the collector now and then.
-PREFECTS_SOCKETS = pytest.mark.filterwarnings("ignore:.*socket.*:pytest.PytestUnraisableExceptionWarning")
 PATIENCE = 120.0  # seconds for what other processes do; nothing is measured by it
 
 

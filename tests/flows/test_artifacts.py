@@ -11,9 +11,7 @@ from markdown_it import MarkdownIt
 
 from atomic.text import Masker
 from flows.markdown import cell, code
-from tests.flows.prefect_server import PREFECTS_SOCKETS, Place, artifacts_of
-
-pytestmark = PREFECTS_SOCKETS
+from tests.flows.prefect_server import Place, artifacts_of
 
 HOSTILE = st.text(
     alphabet=st.one_of(st.sampled_from("`\\|<>![]()*_#\n\r\t &;:/@w."), st.characters()), max_size=80

@@ -161,7 +161,7 @@ def test_damaged_files_are_named_and_cost_no_second_answer(cli: CommandLine) -> 
         path.write_bytes(b"\0" * len(before))
         for command in (("status",), ("explain", "latest"), ("record", "cat", "latest")):
             done = cli(*command)
-            assert done.code == 0 or str(path) in refusal_text(done)
+            assert done.code == 0 or (path.suffix == ".zst" and str(path) in refusal_text(done))
         done = cli.scripted(*again)
         assert (done.code, done.out) == (0, "once\n") or "remove that file" in refusal_text(done)
         assert str(path) in done.err or path.suffix == ".zst", "whoever needs it hears of it"

@@ -11,9 +11,7 @@ import pytest
 
 from atomic.errors import RunCancelled
 from atomic.failures import FailureKind
-from tests.flows.prefect_server import PREFECTS_SOCKETS, Place, read_back, until
-
-pytestmark = PREFECTS_SOCKETS
+from tests.flows.prefect_server import Place, read_back, until
 
 PROGRAM = """
 import asyncio, sys

@@ -100,3 +100,29 @@ def test_policy_show_and_check(cli: CommandLine) -> None:
     done = cli("policy", "show", "nigth")
     assert done.code == 2
     assert "night" in done.err
+
+
+def test_the_schema_of_the_settings_goes_to_a_file(cli: CommandLine) -> None:
+    schema = json.loads(cli("settings", "schema").out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert {"agent", "policy", "record"} <= schema["properties"].keys()
+
+
+def test_an_attempt_without_a_stream_has_its_recorded_verdict(ran: CommandLine) -> None:
+    (folder,) = ran.records()
+    recorded = json.loads(ran("explain", "latest/1", "--json").out)
+    for stream in (folder / "attempt-1").glob("stream*"):
+        stream.unlink()
+    assert json.loads(ran("explain", "latest/1", "--json").out) == recorded
+
+
+def test_a_damaged_stream_is_a_message(ran: CommandLine) -> None:
+    (folder,) = ran.records()
+    packed = folder / "attempt-1" / "stream.jsonl.zst"
+    packed.write_bytes(packed.read_bytes()[:60] + b"\x00" * 40)
+    for args in (("explain", "latest/1"), ("explain", str(packed)), ("record", "cat", "latest/1")):
+        done = ran(*args)
+        assert done.code == 1
+        assert "Traceback" not in done.err
+        assert "unexpected" not in done.err
+        assert str(packed.parent) in done.err

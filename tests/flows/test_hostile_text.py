@@ -15,7 +15,7 @@ from atomic.verdict import Evidence, Status, Verdict
 from flows.artifacts import attempt_markdown, attempt_rows, run_markdown
 from tests.flows.conftest import CommandLine
 from tests.flows.hostile import HOSTILE, MARKUP, hostile_agent, obeyed
-from tests.flows.prefect_server import PREFECTS_SOCKETS, Place, artifacts_of, read_back
+from tests.flows.prefect_server import Place, artifacts_of, read_back
 
 PROMPT = f"Say it. {HOSTILE}".replace("\x00", "")
 NAME = "[bold]../../etc[/] ![x](https://evil.example/p.png) {n} %s"
@@ -167,7 +167,6 @@ def test_artifacts_are_inert() -> None:
         assert "https://" not in str(cell)
 
 
-@PREFECTS_SOCKETS
 async def test_prefect_shows_hostile_text_inert(place: Place, agent: str) -> None:
     from flows import run_prompt
 

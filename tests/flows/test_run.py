@@ -13,9 +13,7 @@ import pytest
 from atomic.errors import AgentNotFound, NoModelAnswered, PromptError, UsageError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy
-from tests.flows.prefect_server import PREFECTS_SOCKETS, Place, artifacts_of, read_back
-
-pytestmark = PREFECTS_SOCKETS
+from tests.flows.prefect_server import Place, artifacts_of, read_back
 
 
 async def test_a_fallback_is_two_task_runs_of_one_flow_run(place: Place) -> None:

@@ -10,7 +10,7 @@ import pytest
 from atomic.text import MASK
 from tests.flows.conftest import CommandLine, Done
 from tests.flows.hostile import hostile_agent
-from tests.flows.prefect_server import PREFECTS_SOCKETS, Place, artifacts_of, read_back
+from tests.flows.prefect_server import Place, artifacts_of, read_back
 
 KEY = "sk-live-4242424242424242"  # of the environment
 HEADER = "Bearer header-of-a-model-777"  # in model_changed, known to nobody
@@ -170,7 +170,6 @@ def test_a_crash_log_holds_none(cli: CommandLine, monkeypatch: pytest.MonkeyPatc
     assert log.stat().st_mode & 0o077 == 0
 
 
-@PREFECTS_SOCKETS
 async def test_prefect_is_told_none(
     place: Place, agent: str, failing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
