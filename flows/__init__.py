@@ -6,13 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flows.attempts import attempt, attempt_sync
+    from flows.batch import run_batch, run_batch_sync
     from flows.run import run_prompt, run_prompt_sync, watching
 
-__all__ = ["attempt", "attempt_sync", "run_prompt", "run_prompt_sync", "watching"]
+__all__ = [
+    "attempt",
+    "attempt_sync",
+    "run_batch",
+    "run_batch_sync",
+    "run_prompt",
+    "run_prompt_sync",
+    "watching",
+]
 
 _HOMES = {
     "attempt": "flows.attempts",
     "attempt_sync": "flows.attempts",
+    "run_batch": "flows.batch",
+    "run_batch_sync": "flows.batch",
     "run_prompt": "flows.run",
     "run_prompt_sync": "flows.run",
     "watching": "flows.run",

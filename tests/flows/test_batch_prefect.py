@@ -19,9 +19,7 @@ from prefect.states import Cancelling
 from atomic.errors import InputError
 from flows.batch import BatchProgress, BatchResult, Ending, engine, run_batch
 from flows.recovery import settle
-from tests.flows.prefect_server import PREFECTS_SOCKETS, Place, artifacts_of, read_back
-
-pytestmark = PREFECTS_SOCKETS
+from tests.flows.prefect_server import Place, artifacts_of, read_back
 
 
 def write(place: Place, models: Iterable[str]) -> None:
