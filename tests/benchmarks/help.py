@@ -33,7 +33,7 @@ def _cpu(program: list[str]) -> float:
 
 
 def main() -> int:
-    """Measure and print. Returns 1 when the target is missed."""
+    """Measure and print. Returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         bare_file = Path(folder) / "bare.py"
         bare_file.write_text(BARE)
