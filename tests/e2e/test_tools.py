@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import psutil
 import pytest
@@ -41,8 +42,8 @@ async def test_cancelling_ends_the_agent_and_its_tool(real: RealAgent) -> None:
     task = asyncio.create_task(real.ask("sleep", "fake/sleeptool", "other/ok", on_event=watch))
     await tool_runs.wait()
     marker = f"{started[0].run_id}/1"
-    running = [psutil.Process(process.pid).name() for process in marked([marker])[marker]]
-    assert "sleep" in running
+    while "sleep" not in _names(marker):  # it is announced before its program runs
+        await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -50,3 +51,11 @@ async def test_cancelling_ends_the_agent_and_its_tool(real: RealAgent) -> None:
     record = real.store.open(started[0].run_id).read()
     assert (record.status, record.kind) == ("failed", Kind.CANCELLED)
     assert not real.requests("other/ok")
+
+
+def _names(marker: str) -> list[str]:
+    found = []
+    for process in marked([marker])[marker]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(psutil.Process(process.pid).name())
+    return found
