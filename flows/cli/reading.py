@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -89,8 +90,8 @@ def cat(
 
 
 def _is_stream(what: str) -> bool:
-    path = Path(what)
-    return path.is_file() or path.with_name(path.name + ".zst").is_file()
+    # Not by `Path`, which refuses names that are too long.
+    return os.path.isfile(what) or os.path.isfile(f"{what}.zst")  # noqa: PTH113
 
 
 def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[Verdict, str, Masker]:
