@@ -111,7 +111,8 @@ def _whole_paths(arguments: list[str]) -> tuple[str, ...]:
     """The arguments, with names of files that are there made whole; what follows ``-m`` names no file."""
     previous = ["", *arguments]
     return tuple(
-        os.path.abspath(argument) if before != "-m" and Path(argument).is_file() else argument  # noqa: PTH100
+        # Not by `Path`, which refuses arguments that are longer than names may be.
+        os.path.abspath(argument) if before != "-m" and os.path.isfile(argument) else argument  # noqa: PTH100, PTH113
         for before, argument in zip(previous, arguments, strict=False)
     )
 
