@@ -30,7 +30,7 @@ def init(
     from flows.first_settings import look, render
 
     home = find_home()
-    file = (home if user else Path.cwd()) / FILE_NAME
+    file = (home if user else _here()) / FILE_NAME
     if file.exists() and not force:
         raise PlaceError(f"{file} is there already", hint="--force writes it anew", path=str(file), reason="exists")
     program = _program(agent)
@@ -42,6 +42,17 @@ def init(
     for line in _told(found):
         say(line)
     page([str(file)])
+
+
+def _here() -> Path:
+    from atomic.errors import PlaceError
+
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise PlaceError(
+            "the working folder does not exist any more", hint="cd to one that does", path=".", reason="missing"
+        ) from None
 
 
 def _program(agent: str | None) -> Agent:
