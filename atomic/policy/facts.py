@@ -34,6 +34,7 @@ STARTUP = 60.0  # seconds; the slowest agent measured writes its first byte with
 IDLE = 900.0  # seconds; a model that thinks hard is silent for minutes, not for a quarter of an hour
 TOOL = 3600.0  # seconds; test suites and builds take their time
 SETTLE = 10.0  # seconds; an agent that has said its last word needs only to close its files
+MOST = 2**63 - 1  # of anything counted: the largest integer that a JSON record holds
 
 
 class Limits(Facts):
@@ -45,8 +46,8 @@ class Limits(Facts):
     tool: float = Field(default=TOOL, ge=0, description="seconds of one tool")
     total: float = Field(default=0, ge=0, description="seconds of a session; 0: no bound")
     settle: float = Field(default=SETTLE, ge=0, description="seconds that a process may stay after its end")
-    turns: int = Field(default=0, ge=0, description="turns of a session; 0: no bound")
-    tokens: int = Field(default=0, ge=0, description="tokens of a run, all attempts together; 0: no bound")
+    turns: int = Field(default=0, ge=0, le=MOST, description="turns of a session; 0: no bound")
+    tokens: int = Field(default=0, ge=0, le=MOST, description="tokens of a run, all attempts together; 0: no bound")
     cost_usd: float = Field(default=0, ge=0, description="dollars of a run, all attempts together; 0: no bound")
 
 
@@ -70,7 +71,7 @@ class FallbackPolicy(Facts):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     models: tuple[Model, ...] = Field(default=(), description="in order; none: the agent's own default model")
-    max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1, description="of a run, all models together")
+    max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1, le=MOST, description="of a run, all models together")
     max_wait: Seconds = Field(default=MAX_WAIT, description="seconds a run may wait, in all")
     after_tools: AfterTools = Field(
         default="carry", description="when an attempt failed after tools had run: carry its conversation, fresh, stop"
