@@ -26,12 +26,12 @@ def agent_folder(env: Mapping[str, str], command: Sequence[str] = ()) -> Path:
     for source in (env, os.environ):
         for name in FOLDER_VARIABLES:
             if source.get(name):
-                return Path(source[name]).expanduser()
+                return Path(os.path.expanduser(source[name]))  # noqa: PTH111 (as below)
     home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 (does not raise without a home)
     folders = [home / ".atomic" / "agent", home / ".pi" / "agent"]
     if command and Path(command[0]).name == "pi":
         folders.reverse()
-    return next((folder for folder in folders if folder.is_dir()), folders[0])
+    return next((folder for folder in folders if os.path.isdir(folder)), folders[0])  # noqa: PTH112 (nor for long names)
 
 
 def read_agent_models(folder: Path) -> dict[str, ModelEntry]:

@@ -128,9 +128,10 @@ def _agent(agent: Agent | str | None, settings: Settings) -> Agent:
 
 
 def _folder(cwd: str | Path | None) -> Path:
-    folder = Path(cwd or ".").expanduser()
-    if not folder.is_dir():
-        reason = "it is not a folder" if folder.exists() else "there is no such folder"
+    # Not by methods of `Path`, which refuse users that there are not, and names that are too long.
+    folder = Path(os.path.expanduser(cwd or "."))  # noqa: PTH111
+    if not os.path.isdir(folder):  # noqa: PTH112
+        reason = "it is not a folder" if os.path.exists(folder) else "there is no such folder"  # noqa: PTH110
     elif not os.access(folder, os.R_OK | os.X_OK):
         reason = "it may not be entered"
     else:

@@ -39,7 +39,15 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Path:
     """The state's folder, absolute: ``ATOMIC_FLOWS_HOME``, else ``~/.atomic-flows``. It need not exist yet."""
     given = environ.get(HOME_VARIABLE)
     home = expand(given, environ) if given else user_folder(environ) / ".atomic-flows"
-    if home.exists() and not home.is_dir():
+    try:
+        fit = not home.exists() or home.is_dir()
+    except OSError as error:  # a name that is too long
+        raise SettingsError(
+            f"{home} cannot be the home: {(error.strerror or str(error)).lower()}",
+            hint=f"set {HOME_VARIABLE} to a folder that can be made",
+            key=HOME_VARIABLE,
+        ) from None
+    if not fit:
         raise SettingsError(
             f"{home} is not a folder",
             hint=f"set {HOME_VARIABLE} to a folder, or move that file away",
