@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from typer.core import TyperCommand
 
 from atomic.errors import PlaceError, PromptError, UsageError
 from flows.cli.output import DIM, paint, say
+
+LONGEST_PROMPT = 256 << 20  # bytes; hundreds of times what any model reads, and it fits in memory
+_PIECE = 1 << 20
 
 
 class PromptCommand(TyperCommand):
@@ -60,7 +63,8 @@ def _unknown(arg: str, known: set[str]) -> UsageError:
 
 
 def read_prompt(text: str) -> bytes:
-    """The prompt's bytes. Raises PlaceError for a file that cannot be read, PromptError for a stdin that is closed."""
+    """The prompt's bytes. Raises PlaceError for a file that cannot be read, PromptError for a stdin that is closed
+    and for a prompt longer than LONGEST_PROMPT."""
     if text == "-":
         if sys.stdin is None:
             raise PromptError(
@@ -70,13 +74,28 @@ def read_prompt(text: str) -> bytes:
             )
         if sys.stdin.isatty():
             say(paint("the prompt, please; end it with Ctrl-D", DIM))
-        return sys.stdin.buffer.read()
+        return _bounded(sys.stdin.buffer, "stdin")
     if text.startswith("@") and len(text) > 1:
-        file = Path(text[1:]).expanduser()
+        file = Path(os.path.expanduser(text[1:]))  # noqa: PTH111 (does not raise where there is no such user)
         try:
-            return file.read_bytes()
+            with file.open("rb") as opened:
+                return _bounded(opened, str(file))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             hint = "@FILE reads the prompt from a file; give a text that begins with @ by stdin: `atomic-flows run -`"
             raise PlaceError(f"{file}: {reason}", hint=hint, path=str(file), reason=reason) from None
     return os.fsencode(text)
+
+
+def _bounded(source: BinaryIO, name: str) -> bytes:
+    """All of a source, which may be a pipe or a device that never ends. Raises PromptError."""
+    data = bytearray()
+    while piece := source.read(_PIECE):
+        data += piece
+        if len(data) > LONGEST_PROMPT:
+            raise PromptError(
+                f"the prompt from {name} is longer than {LONGEST_PROMPT >> 20} MiB",
+                hint="let it name files that the agent can read, and give the words alone",
+                reason="too long",
+            )
+    return bytes(data)
