@@ -60,6 +60,7 @@ BAD = cases(
     Bad("atomic-flows.toml:3: policy 'default'", "", ("x",), "[policy.default]\nmodels = ['a/b']\nmax_attempts = 0\n"),
     Bad("cannot be kept: nobody knows the price of a/b", "limits.tokens", ("-m", "a/b", "--max-cost", "1", "x")),
     Bad("limits.idle", "", ("-m", "a/b", "--idle", "inf", "x")),
+    Bad("limits.tokens", "", ("-m", "a/b", "--max-tokens", "9" * 29, "x"), id="more tokens than can be counted"),
     # Settings
     Bad("atomic-flows.toml:1:8: not valid TOML", "toml.io", settings="[record\n"),
     Bad("atomic-flows.toml:2: not UTF-8 text", "", before=write("atomic-flows.toml", b"# ok\n\xff\n")),
@@ -75,6 +76,8 @@ BAD = cases(
     Bad("there is no such folder", "--cwd", ("-C", "nowhere", "x")),
     Bad("it is not a folder", "--cwd", ("-C", "file", "x"), before=write("file", "")),
     Bad("there is no such folder", "--cwd", ("-C", "loop", "x"), before=loop, id="a loop as a folder"),
+    Bad("there is no such folder", "--cwd", ("-C", "x" * 300, "x"), id="a name that is too long, as a folder"),
+    Bad("~nosuchuser: there is no such folder", "--cwd", ("-C", "~nosuchuser", "x")),
     # Prompts
     Bad("the prompt is empty", "Say what", ("-m", "a/b", " \n")),
     Bad("no UTF-8 text: byte 6 is 0x00", "Convert it", ("-m", "a/b", "-"), stdin=b"\x89PNG\r\n\0\xff"),
@@ -83,6 +86,8 @@ BAD = cases(
     Bad("nosuch.md: no such file", "stdin", ("@nosuch.md",)),
     Bad("loop: too many levels of symbolic links", "stdin", ("@loop",), before=loop),
     Bad(".: is a directory", "stdin", ("@.",)),
+    Bad("~nosuchuser/x: no such file", "stdin", ("@~nosuchuser/x",)),
+    Bad("/dev/zero is longer than 256 MiB", "files", ("@/dev/zero",)),
     # Words
     Bad("name = 'a\\nb'", "can be read", ("-m", "a/b", "-n", "a\nb", "x")),
     Bad("key = ' '", "can be read", ("-m", "a/b", "--key", " ", "x")),
@@ -141,6 +146,35 @@ def test_what_is_no_program_is_no_agent(cli: CommandLine, agent: str, says: str)
     assert says in done.err
     assert "hint:" in done.err
     assert list(cli.home.iterdir()) == []
+
+
+def test_an_argument_of_the_agent_may_be_longer_than_a_name(cli: CommandLine) -> None:
+    done = cli("run", "--direct", "--agent", f"sh -c 'exit 0' {'x' * 300}", "-m", "a/b", "x")
+    assert "failed: empty" in done.err
+    assert "unexpected" not in done.err
+
+
+def test_a_home_whose_name_is_too_long(cli: CommandLine) -> None:
+    done = cli.scripted("-m", "scripted/ok", "x", ATOMIC_FLOWS_HOME="x" * 300)
+    assert refusal(done) == (2, "")
+    assert "file name too long" in done.err
+    assert "ATOMIC_FLOWS_HOME" in done.err.partition("hint:")[2]
+
+
+@pytest.mark.parametrize("what", [".", "", "/", "x" * 300])
+def test_what_is_no_stream_is_no_run_either(cli: CommandLine, what: str) -> None:
+    done = cli("explain", what)
+    assert refusal(done) == (2, "")
+    assert "no run" in done.err
+    assert "hint:" in done.err
+
+
+def test_a_folder_that_is_gone_gets_no_settings(cli: CommandLine) -> None:
+    line = f"mkdir gone && cd gone && rmdir ../gone && '{PROGRAM}' init"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=cli.environ, cwd=cli.project)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "does not exist any more" in done.stderr
+    assert "hint:" in done.stderr
 
 
 def test_without_an_agent_on_path_it_says_which_to_install(cli: CommandLine, tmp_path: Path) -> None:
