@@ -53,4 +53,4 @@ class StreamStats:
     counts: dict[str, int] = field(default_factory=dict)  # records by type, passed-over ones included
     updates: int = 0  # message_update records: the answer as it is written
     first_update_offset: int | None = None  # where the first of them begins: the first token
-    live_usage: dict[str, Any] | None = None  # as Framer.sample_usage last found it; None between messages
+    live_usage: dict[str, Any] | None = None  # as last sampled, at the latest by Framer.close; None between messages

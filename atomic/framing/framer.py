@@ -68,6 +68,7 @@ class Framer:
                 self.stats.torn = size
             self.stats.lines += 1
         self._sorter.make_sure()
+        self._sorter.sample_usage()  # the last word on a message that never ends
         return self._sorter.out
 
     def sample_usage(self) -> dict[str, Any] | None:

@@ -55,7 +55,8 @@ async def follow(attempt: AttemptRecord, stream: Path) -> StopReason | None:
                 await asyncio.sleep(0)
             if not alive:
                 return None
-            reason = watch.check(time.monotonic(), fold, fold.open_tools.values(), fold.usage)
+            usage = fold.usage_with(framer.sample_usage())
+            reason = watch.check(time.monotonic(), fold, fold.open_tools.values(), usage)
             if reason is not None:
                 return reason
             await asyncio.sleep(_POLL)

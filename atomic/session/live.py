@@ -19,7 +19,6 @@ from atomic.text import Masker
 from atomic.verdict.facts import StopReason, Usage
 from atomic.verdict.fold import VerdictFold
 from atomic.verdict.seen import WaitKind
-from atomic.verdict.tally import Tally
 
 TELL = 0.25  # seconds between two tellings of progress, and between two looks at the usage of a message in flight
 _WAITING: dict[WaitKind, Phase] = {
@@ -142,7 +141,7 @@ class Live:
         self._tools = len(tools)
         if now - self._counted_at >= TELL and (self._budgeted or self._on_progress is not None):
             self._counted_at = now
-            self._usage = _sum(self.fold.usage, self.framer.sample_usage())
+            self._usage = self.fold.usage_with(self.framer.sample_usage())
             self._tell(now)
         reason = self._watch.check(now, self.fold, tools.values(), self._usage)
         if reason is not None and not self.over.done():
@@ -203,20 +202,3 @@ class Live:
     def _follow_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None and not self.over.done():
             self.over.set_exception(error)
-
-
-def _sum(ended: Usage, in_flight: object) -> Usage:
-    """Usage of the messages that have ended, and of the one that is being written."""
-    if in_flight is None:
-        return ended
-    tally = Tally()
-    tally.add(in_flight)
-    now = tally.usage()
-    known = [cost for cost in (ended.cost_usd, now.cost_usd) if cost is not None]
-    return Usage(
-        input=ended.input + now.input,
-        output=ended.output + now.output,
-        cache_read=ended.cache_read + now.cache_read,
-        cache_write=ended.cache_write + now.cache_write,
-        cost_usd=sum(known) if known else None,
-    )

@@ -24,7 +24,7 @@ _PASSING = frozenset({FailureKind.RATE_LIMIT, FailureKind.QUOTA, FailureKind.PRO
 
 def assemble(seen: Seen, ending: Ending, decision: Decision, stats: StreamStats, *, now: float | None) -> Verdict:
     """All the facts as one. `now` as in :meth:`VerdictFold.finish`."""
-    answer, usage = decision.answer, seen.spent.usage()
+    answer, usage = decision.answer, seen.spent_with(stats.live_usage).usage()
     compaction = seen.compaction_spent.usage()
     return Verdict(
         status=Status.ANSWERED if decision.kind is None else Status.FAILED,

@@ -40,8 +40,9 @@ class Facts(BaseModel):
 
 
 class Usage(Facts):
-    """Tokens, summed over assistant ``message_end`` records (and toolResult messages that carry usage): a lower
-    bound, since the planner's and subagents' costs are in no event. ``cost_usd`` is None where nobody knows it."""
+    """Tokens, summed over assistant ``message_end`` records (and toolResult messages that carry usage), and of a last
+    message that never ended as its updates told: a lower bound, since the planner's and subagents' costs are in no
+    event. ``cost_usd`` is None where nobody knows it."""
 
     input: int = 0
     output: int = 0

@@ -70,6 +70,10 @@ class VerdictFold:
         """Usage of the messages that have ended."""
         return self._seen.spent.usage()
 
+    def usage_with(self, told: object) -> Usage:
+        """Usage of the messages that have ended, and of the one in flight as it was `told` last."""
+        return self._seen.spent_with(told).usage()
+
     @property
     def turns(self) -> int:
         """Turns begun."""

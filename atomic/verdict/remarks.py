@@ -19,7 +19,7 @@ _TYPES_NAMED = 5
 
 def remarks(seen: Seen, ending: Ending, decision: Decision, stats: StreamStats) -> tuple[str, ...]:
     """The warnings, the gravest first."""
-    return (*_about_the_answer(seen, ending, decision), *_about_the_work(seen), *_about_the_stream(seen, stats))
+    return (*_about_the_answer(seen, ending, decision), *_about_the_work(seen, stats), *_about_the_stream(seen, stats))
 
 
 def _about_the_answer(seen: Seen, ending: Ending, decision: Decision) -> Iterator[str]:
@@ -40,13 +40,15 @@ def _about_the_answer(seen: Seen, ending: Ending, decision: Decision) -> Iterato
         yield f"the agent changed the model by itself: {one_line(seen.first_model)} → {one_line(answer.model)}"
 
 
-def _about_the_work(seen: Seen) -> Iterator[str]:
+def _about_the_work(seen: Seen, stats: StreamStats) -> Iterator[str]:
     if seen.tool_calls and seen.failed_tool_calls >= seen.tool_calls:
         yield f"every tool call failed ({seen.failed_tool_calls})"
     if seen.degraded:
         yield "the agent threw its context away and began anew (compaction rung fresh)"
     if seen.spent.priced and seen.spent.unpriced:
         yield f"the cost is a lower bound: {seen.spent.unpriced} messages name none"
+    if seen.spent_with(stats.live_usage) is not seen.spent:
+        yield "usage of a message that did not end is counted as last told: a lower bound"
 
 
 def _about_the_stream(seen: Seen, stats: StreamStats) -> Iterator[str]:

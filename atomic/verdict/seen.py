@@ -100,6 +100,10 @@ class Seen:
     spent: Tally = field(default_factory=Tally)
     compaction_spent: Tally = field(default_factory=Tally)
 
+    def spent_with(self, told: object) -> Tally:
+        """What was spent, with the usage `told` last of the message that has begun and not ended, if there is one."""
+        return self.spent if self.opened is None else self.spent.and_open(told)
+
     def begin(self) -> None:
         """Something begins: what had settled has not."""
         self.settled = self.settled_aborted = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from atomic.verdict import fields
@@ -37,6 +37,17 @@ class Tally:
         else:
             self.priced += 1
             self.cost += cost
+
+    def and_open(self, usage: object) -> Tally:
+        """This sum and the `usage` that was told last of a message that has not ended; itself when that tells of
+        nothing spent."""
+        own = Tally()
+        own.add(usage)
+        if not (own.cost or own.usage().tokens):
+            return self
+        both = replace(self)
+        both.add(usage)
+        return both
 
     def usage(self) -> Usage:
         """The sum so far. The cost is None when no message named one; with no message at all nothing was spent."""

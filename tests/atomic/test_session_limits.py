@@ -8,6 +8,7 @@ import pytest
 
 from atomic.failures import FailureKind
 from atomic.policy.facts import Limits
+from atomic.runner.costs import left_of as budget_left
 from atomic.session import run_attempt
 from atomic.verdict.facts import Status, StopReason
 from tests.agents import Place, closing, left_of, message, opening, say, tool_end, tool_start
@@ -101,6 +102,16 @@ async def test_a_session_that_crosses_a_limit_is_stopped(
     assert record.verdict is not None
     assert record.verdict.stopped is stopped
     assert left_of(spec) == []
+
+
+async def test_what_a_message_that_never_ended_spent_is_taken_from_the_budget(place: Place) -> None:
+    limits = Limits(tokens=5000, cost_usd=4, idle=0.2)
+    record = await place.run(say(*opening(), STARTED, UPDATE) + FOR_EVER, limits=limits)
+    assert record.kind is FailureKind.STALLED
+    assert record.verdict is not None
+    assert (record.verdict.usage.tokens, record.verdict.cost_usd) == (1100, 3.0)
+    left = budget_left(limits, [record.verdict])
+    assert (left.tokens, left.cost_usd) == (3900, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,56 @@ def verdict(*parts: Line | list[Line] | bytes, exit_code: int | None = 0, **more
     return fold.finish(framer.stats, exit_code=exit_code, **more)
 
 
+# -- a message that never ends --------------------------------------------------------------------------------------
+
+
+LOWER_BOUND = "usage of a message that did not end is counted as last told: a lower bound"
+
+
+def update(**usage: Any) -> Line:
+    return {
+        "type": "message_update",
+        "usage": usage,
+        "assistantMessageEvent": {"type": "text_delta", "contentIndex": 0, "delta": "x"},
+    }
+
+
+def written(*lines: Line | list[Line]) -> bytes:
+    """As agents write them: without blanks."""
+    flat = [line for part in lines for line in (part if isinstance(part, list) else [part])]
+    return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in flat)
+
+
+def test_a_message_that_never_ended_counts_as_its_last_update_told(tmp_path: Path) -> None:
+    told = [update(input=30, output=n, cost={"total": n / 4}) for n in (1, 2)]
+    work = run(user(), said("", "toolUse", tools=("a",)), tool("a"), opened(), told, end=False)
+    raw = written(HEADER, work)
+    stream = tmp_path / "stream.jsonl"
+    stream.write_bytes(raw)
+    for found in (verdict(raw, exit_code=-9), read_verdict(stream, exit_code=-9)):
+        assert (found.usage.input, found.usage.output, found.usage.tokens) == (40, 7, 50)
+        assert found.cost_usd == found.usage.cost_usd == 0.75
+        assert LOWER_BOUND in found.warnings
+
+
+def test_a_message_that_ended_is_not_counted_twice() -> None:
+    start, end = said("Hello")
+    found = verdict(written(HEADER, run(user(), start, update(input=10, output=4, cost={"total": 0.2}), end), SETTLED))
+    assert (found.usage.tokens, found.cost_usd, found.warnings) == (18, 0.25, ())
+
+
+def test_an_open_message_that_told_of_nothing_spent_changes_nothing() -> None:
+    for usage in ({}, {"input": 0, "output": 0, "cost": FREE}):
+        found = verdict(written(HEADER, run(user(), opened(), update(**usage), end=False)), exit_code=-9)
+        assert (found.usage.tokens, found.cost_usd) == (0, 0)
+        assert LOWER_BOUND not in found.warnings
+
+
+def test_tokens_of_an_open_message_for_nothing_are_of_unknown_cost() -> None:
+    found = verdict(written(HEADER, run(user(), opened(), update(input=5, cost=FREE), end=False)), exit_code=-9)
+    assert (found.usage.tokens, found.cost_usd) == (5, None)
+
+
 # -- answers --------------------------------------------------------------------------------------------------------
 
 

@@ -45,6 +45,15 @@ def test_a_failed_run_exits_1_with_its_object(cli: CommandLine) -> None:
     assert "failed: refusal" in done.err
 
 
+def test_a_run_stopped_in_the_middle_of_a_message_says_what_it_spent(cli: CommandLine) -> None:
+    done = cli.scripted("-m", "scripted/expensive-9", "--max-cost", "1", "--max-tokens", "100000000", "--json", "x")
+    result = json.loads(done.out)
+    assert (done.code, result["kind"]) == (3, "budget"), done.err
+    assert result["usage"]["output"] > 0
+    assert result["cost_usd"] >= 1
+    assert "did not end" in done.err
+
+
 @pytest.mark.parametrize(
     ("model", "options", "code"),
     [
