@@ -47,7 +47,9 @@ class AgentSettings(Section):
 class RecordSettings(Section):
     """``[record]``: where the files of runs are kept, and how."""
 
-    url: str | None = Field(default=None, description="folder or fsspec URL; default: records in the home")
+    url: str | None = Field(
+        default=None, description="folder (relative: to the file's own) or fsspec URL; default: records in the home"
+    )
     spool: Path | None = Field(
         default=None,
         description="local folder for live files; default: where the records are, or spool in the home for a URL",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from atomic.errors import ModelRefError, PolicyError
+from atomic.errors import ModelRefError, PolicyError, SettingsError
 from atomic.policy.resolve import resolve_policies
 from atomic.settings.environment import read_environment
 from atomic.settings.facts import Settings
@@ -17,6 +17,9 @@ from atomic.settings.layers import Layer, merge, read_file
 from atomic.settings.places import FILE_NAME, expand, find_home, find_project_file
 from atomic.settings.problems import check
 from atomic.settings.trust import require_trust
+
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]*://|file:")
+_LOCAL = ("file", "local")  # fsspec's names of the local file system
 
 
 def load_settings(
@@ -77,13 +80,43 @@ def _placed(
 
 
 def _anchored(layer: Layer, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The layer's data with paths made absolute: a file's are relative to its folder, a variable's to ours."""
+    """The layer's data with paths made absolute: a file's are relative to its folder, a variable's to ours. An empty
+    one counts as not set. Raises SettingsError for a URL that keeps nothing."""
     record = layer.data.get("record")
     if not record:
         return layer.data
     folder = layer.file.parent if layer.file is not None else Path()
     fixed = dict(record)
     for name in ("url", "spool"):
-        if name in fixed and not urlsplit(fixed[name]).scheme:
-            fixed[name] = str((folder / expand(fixed[name], environ)).resolve())
+        if name not in fixed:
+            continue
+        text = fixed[name].strip()
+        if not text:
+            del fixed[name]
+        elif name == "url" and ("::" in text or _SCHEME.match(text)):
+            _check_url(text, layer)
+        else:
+            fixed[name] = str((folder / expand(text, environ)).resolve())
     return {**layer.data, "record": fixed}
+
+
+def _check_url(url: str, layer: Layer) -> None:
+    """Refuse what names no place that outlives this process. Of ``a::b://c`` each part is looked at."""
+    reason = ""
+    for part in url.split("::"):
+        scheme, _, rest = part.partition(":")
+        if scheme == "memory":
+            reason = "the record would be lost with the process, whose memory it is"
+        elif not part:
+            reason = "a part of it is empty"
+        elif scheme in _LOCAL and not (rest.removeprefix("//").startswith("/") and rest.strip("/")):
+            reason = "it holds no absolute path of a folder"
+    if reason:
+        place = layer.place(["record", "url"])
+        raise SettingsError(
+            f"{place.text}: record.url: {reason}",
+            hint="give a folder, or a URL like s3://bucket/records; left out, records are kept in the home",
+            file=place.file,
+            line=place.line,
+            key="record.url",
+        )

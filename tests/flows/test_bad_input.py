@@ -72,6 +72,22 @@ BAD = cases(
         "",
         before=lambda cli: (cli.project / "atomic-flows.toml").symlink_to("atomic-flows.toml"),
     ),
+    *(
+        Bad(
+            f"atomic-flows.toml:2: record.url: {says}",
+            "left out",
+            ("--config", "atomic-flows.toml", "x"),
+            settings=f"[record]\nurl = '{url}'\n",
+            id=url,
+        )
+        for url, says in (
+            ("memory://x", "the record would be lost"),
+            ("simplecache::memory://x", "the record would be lost"),
+            ("file://", "it holds no absolute path"),
+            ("file://records", "it holds no absolute path"),
+            ("::", "a part of it is empty"),
+        )
+    ),
     # Folders
     Bad("there is no such folder", "--cwd", ("-C", "nowhere", "x")),
     Bad("it is not a folder", "--cwd", ("-C", "file", "x"), before=write("file", "")),
@@ -159,6 +175,12 @@ def test_a_home_whose_name_is_too_long(cli: CommandLine) -> None:
     assert refusal(done) == (2, "")
     assert "file name too long" in done.err
     assert "ATOMIC_FLOWS_HOME" in done.err.partition("hint:")[2]
+
+
+def test_an_empty_address_of_records_is_none(cli: CommandLine) -> None:
+    done = cli.scripted("-m", "scripted/ok", "x", ATOMIC_FLOWS_RECORD__URL="")
+    assert done.code == 0
+    assert len(cli.records()) == 1
 
 
 @pytest.mark.parametrize("what", [".", "", "/", "x" * 300])
