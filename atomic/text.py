@@ -146,4 +146,11 @@ def _pattern(known: tuple[str, ...]) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=64)
 def _raw_pattern(known: tuple[str, ...]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(re.escape(secret.encode("utf-8", "surrogateescape")) for secret in known))
+    return re.compile(b"|".join(re.escape(_raw(secret)) for secret in known))
+
+
+def _raw(secret: str) -> bytes:
+    try:
+        return secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, which stands for no byte of the environment
+        return secret.encode("utf-8", "surrogatepass")

@@ -109,3 +109,8 @@ def test_data_keeps_words_that_happen_to_be_passwords() -> None:
     assert masker("connect to postgres") == f"connect to {MASK}"
     assert masker.data("import postgres # sk-live-42424242") == f"import postgres # {MASK}"
     assert masker.raw(b"postgres sk-live-42424242") == f"postgres {MASK}".encode()
+
+
+def test_a_secret_that_is_no_text_hides_all_the_same() -> None:
+    masker = Masker(["sk-\ud800-42424242"])
+    assert masker.raw("a sk-\ud800-42424242 b".encode("utf-8", "surrogatepass")) == f"a {MASK} b".encode()
