@@ -132,7 +132,10 @@ def _unreadable(message: str, path: Path) -> RecordDamaged:
 
 
 def _taken(note: KeyNote, path: Path, *, elsewhere: bool) -> UsageError:
-    since = datetime.fromtimestamp(note.claimed_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    try:
+        since = datetime.fromtimestamp(note.claimed_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        since = "a time that no calendar has"
     run = f", run {note.run_id}" if note.run_id else ""
     return UsageError(
         f"key {note.key!r} is already running: process {note.owner.pid} on {note.owner.host} since {since}{run}",

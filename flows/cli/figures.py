@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 
@@ -27,6 +28,8 @@ def money(dollars: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if not math.isfinite(seconds):
+        return "?"
     if seconds < 10:
         return f"{max(seconds, 0):.1f} s"
     whole = round(seconds)
@@ -40,7 +43,10 @@ def duration(seconds: float) -> str:
 
 
 def clock(at: float) -> str:
-    """Local time of day; with the date where it is not today's."""
-    moment = time.localtime(at)
+    """Local time of day; with the date where it is not today's. ``?`` for a time that no calendar has."""
+    try:
+        moment = time.localtime(at)
+    except (OverflowError, ValueError, OSError):
+        return "?"
     today = time.localtime()
     return time.strftime("%H:%M:%S" if moment[:3] == today[:3] else "%Y-%m-%d %H:%M", moment)
