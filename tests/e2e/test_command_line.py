@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import time
@@ -74,6 +75,7 @@ def _wait_for_sleep(real: RealAgent) -> str:
         runs: list[RunRecord] = list(real.store.iter_runs())
         if runs:
             marker = f"{runs[0].run_id}/1"
-            if "sleep" in [psutil.Process(process.pid).name() for process in marked([marker])[marker]]:
-                return marker
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "sleep" in [psutil.Process(process.pid).name() for process in marked([marker])[marker]]:
+                    return marker
         time.sleep(TICK)
