@@ -19,7 +19,7 @@ from flows.doctor import default_model
 
 _TOLD = 1000  # characters of a comment
 MOST_MODELS = 4  # of a first policy: a ladder that is longer hides what it costs
-EXAMPLES = ("anthropic/claude-opus-4-5:high", "openai/gpt-5.2", "google/gemini-3-pro")
+EXAMPLES = ("anthropic/claude-opus-4-5:high", "openai/gpt-5.2", "google/gemini-2.5-pro")
 
 
 @dataclass(frozen=True, slots=True)
