@@ -30,8 +30,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
         if (text := _information(arguments)) is not None:
-            sys.stdout.write(f"{text}\n")
-            return 0
+            return _told(text)
         prompts = _prompts(arguments)
     except ArgumentError as error:
         complain(f"Error: {error}")
@@ -40,6 +39,15 @@ def main(argv: Sequence[str]) -> int:
         return _play(arguments, prompts)
     except BrokenPipeError:
         return 1
+
+
+def _told(text: str) -> int:
+    """Whether the text could be written, as an exit code: nobody may read it, the disk may be full."""
+    try:
+        os.write(1, f"{text}\n".encode())
+    except OSError:
+        return 1
+    return 0
 
 
 def _information(arguments: Arguments) -> str | None:

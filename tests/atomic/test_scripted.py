@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -296,6 +297,12 @@ def test_list_has_a_line_for_each_name_and_modifier() -> None:
     listing = subprocess.run([*COMMAND, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
     names = [line.split()[0].removesuffix("[-N]") for line in listing if line and not line.startswith("Any")]
     assert names == [*BEHAVIOURS, *(f"-{name}" for name in MODIFIERS)]
+
+
+@pytest.mark.parametrize("closed", [">&-", "| :"])
+def test_a_list_that_nobody_takes_ends_quietly(closed: str) -> None:
+    done = subprocess.run(["bash", "-c", f"{shlex.join(COMMAND)} --list {closed}"], capture_output=True, text=True)
+    assert done.stderr == ""
 
 
 def test_every_name_is_read_with_every_modifier() -> None:
