@@ -10,6 +10,8 @@ from typing import BinaryIO
 
 import zstandard
 
+from atomic.regular import open_regular
+
 MAGIC = b"\x28\xb5\x2f\xfd"
 _LONGEST_HEADER = 18
 _BLOCK_HEADER = 3
@@ -20,7 +22,7 @@ _CHECKSUM = 4
 def torn_frame(path: Path) -> int | None:
     """The offset of the first frame that is not whole; None where all are, and for a file that is not compressed. Reads
     headers only. Raises OSError."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, 2)
         file.seek(0)
         if file.read(len(MAGIC)) != MAGIC:

@@ -14,6 +14,7 @@ from atomic.framing.facts import Record
 from atomic.framing.follow import CHUNK_SIZE
 from atomic.framing.framer import Framer
 from atomic.framing.frames import MAGIC, torn_frame
+from atomic.regular import open_regular
 
 _ZSTD_SUFFIX = ".zst"
 
@@ -81,7 +82,7 @@ def _candidates(path: Path | str) -> tuple[Path, Path]:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        file = path.open("rb", buffering=0)
+        file = open_regular(path)
     except FileNotFoundError:
         raise
     except OSError as error:

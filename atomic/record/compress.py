@@ -23,6 +23,7 @@ from atomic.errors import RecordError
 from atomic.record.facts import StreamFile
 from atomic.record.files import create_file, place_error, sync_folder, temporary, write_all, write_file
 from atomic.record.layout import INDEX_FILE, PACKED_FILE, STREAM_FILE
+from atomic.regular import open_regular
 
 LEVEL = 3  # beyond it a stream shrinks by a few per cent and costs several times the CPU
 FRAME_BYTES = 4 << 20  # raw bytes a frame: what a jump to an event decompresses at most, some 5 ms
@@ -72,7 +73,7 @@ def _compress(raw: Path, packed: Path, *, level: int, durable: bool) -> StreamFi
     at_line = True
     compressor = _compressor(level)
     try:
-        with raw.open("rb", buffering=0) as source:
+        with open_regular(raw) as source:
             target = create_file(unfinished)
             try:
                 for block, lines in _blocks(source):
@@ -152,7 +153,7 @@ def _in_the_raw(raw: Path) -> StreamFile:
     """What a stream is that could not be compressed."""
     digest = hashlib.sha256()
     size = 0
-    with raw.open("rb", buffering=0) as source:
+    with open_regular(raw) as source:
         while chunk := source.read(_READ_BYTES):
             digest.update(chunk)
             size += len(chunk)
@@ -164,7 +165,7 @@ def _digest(packed: Path) -> tuple[int, str]:
     digest = hashlib.sha256()
     size = 0
     try:
-        with packed.open("rb", buffering=0) as source:
+        with open_regular(packed) as source:
             reader = _decompressor().stream_reader(source, read_across_frames=True)
             while chunk := reader.read(_READ_BYTES):
                 digest.update(chunk)

@@ -16,6 +16,7 @@ import orjson
 from filelock import FileLock, Timeout
 
 from atomic.errors import AtomicError, PlaceError, RecordDamaged, RecordError
+from atomic.regular import read_regular
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -113,7 +114,7 @@ def write_over(path: Path, data: bytes) -> bool:
     False, and leaves it as it is, where it is not there or has no room. Costs a tenth of a replacement: no new file
     is made, and ext4 flushes none to the disk. Raises PlaceError or RecordError."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             room = os.fstat(descriptor).st_size
             if not len(data) <= room <= _ONE_PAGE:
@@ -125,6 +126,8 @@ def write_over(path: Path, data: bytes) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
+        if error.errno == errno.ENXIO:  # a pipe is in its place, which nobody reads
+            return False
         raise place_error(error, path, "write") from error
 
 
@@ -184,11 +187,14 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+LARGEST = 1 << 28  # bytes of a JSON file of ours: a record holds an answer, and answers are not of that size
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises FileNotFoundError where there is none, RecordDamaged where it is empty, torn,
     or something else, RecordError where it cannot be read."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
     except OSError as error:

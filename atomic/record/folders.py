@@ -17,6 +17,7 @@ from atomic.record.facts import AttemptRecord, RunRecord, StreamFile
 from atomic.record.files import (
     DAMAGED_HINT,
     FOLDER_MODE,
+    LARGEST,
     decode_object,
     encode,
     place_error,
@@ -39,6 +40,7 @@ from atomic.record.layout import (
 )
 from atomic.record.reading import open_at_line, open_at_offset, read_lines
 from atomic.record.redact import redact
+from atomic.regular import read_regular
 from atomic.text import Masker
 
 if TYPE_CHECKING:
@@ -175,7 +177,7 @@ class RunFolder:
         """The prompt as given. Raises RecordDamaged where it is missing."""
         path = self.path / PROMPT_FILE
         try:
-            return path.read_bytes()
+            return read_regular(path, LARGEST)
         except FileNotFoundError as error:
             raise RecordDamaged(f"{path} is missing", path=str(path), offset=0) from error
         except OSError as error:

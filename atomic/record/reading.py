@@ -16,6 +16,7 @@ from atomic.framing.reading import check_whole
 from atomic.record.compress import Frame
 from atomic.record.files import decode_object, place_error
 from atomic.record.layout import INDEX_FILE, PACKED_FILE, STREAM_FILE
+from atomic.regular import open_regular
 
 _BUFFER = 128 << 10
 _FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -91,14 +92,14 @@ class _Packed:
 def _open_either(folder: Path) -> BinaryIO | _Packed:
     """The original where it is still there, else the compressed copy: it was there before the original went."""
     try:
-        return (folder / STREAM_FILE).open("rb", buffering=_BUFFER)
+        return io.BufferedReader(open_regular(folder / STREAM_FILE), _BUFFER)
     except FileNotFoundError:
         pass
     except OSError as error:
         raise place_error(error, folder / STREAM_FILE, "read") from error
     path = folder / PACKED_FILE
     try:
-        return _Packed(path, path.open("rb"))
+        return _Packed(path, io.BufferedReader(open_regular(path)))
     except FileNotFoundError:
         raise
     except OSError as error:

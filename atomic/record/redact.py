@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from atomic.framing import decode
 from atomic.framing.pending import leading_type
 from atomic.record.files import create_file, encode, place_error, sync_folder, temporary
 from atomic.record.layout import PROMPT_FILE, SESSION_FOLDER, STDERR_FILE, STREAM_FILE
+from atomic.regular import open_regular
 from atomic.text import MASK, Masker
 
 _UPDATES = frozenset({"message_update", "tool_execution_update", "bash_execution_update"})
@@ -79,7 +81,7 @@ def _rewrite(path: Path, masker: Masker, lines: Collection[int], *, durable: boo
     unfinished = temporary(path)
     size = 0
     try:
-        with path.open("rb") as source, open(create_file(unfinished), "wb") as target:  # noqa: PTH123 - a descriptor
+        with BufferedReader(open_regular(path)) as source, open(create_file(unfinished), "wb") as target:  # noqa: PTH123 - a descriptor
             for number, line in enumerate(source, 1):
                 if number in lines:
                     offsets[number] = size

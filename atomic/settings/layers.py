@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from atomic.errors import SettingsError
+from atomic.regular import read_regular
 from atomic.settings.lines import find_line
 
 
@@ -55,10 +56,13 @@ class Layer:
         return True
 
 
+LARGEST = 1 << 20  # bytes: a person writes it; what a stranger links here may have no end
+
+
 def read_file(file: Path) -> Layer:
     """A TOML file as a layer. Raises SettingsError (file, and line where known) when it cannot be read."""
     try:
-        content = file.read_bytes()
+        content = read_regular(file, LARGEST)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = "settings are a TOML file: check its name and who may read it"

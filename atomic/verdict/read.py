@@ -6,6 +6,7 @@ from pathlib import Path
 
 from atomic.framing import Framer
 from atomic.framing.reading import read_in_batches
+from atomic.regular import open_regular
 from atomic.verdict.facts import StopReason, Verdict
 from atomic.verdict.fold import VerdictFold
 
@@ -31,6 +32,7 @@ def _text(stderr: str | Path) -> str:
     if isinstance(stderr, str):
         return stderr
     try:
-        return stderr.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
+        with open_regular(stderr) as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""  # it is a help, and not there

@@ -1,0 +1,30 @@
+"""Opening files in whose place somebody may have put something else: a pipe would hold its reader for ever, a device
+fill the memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from io import FileIO
+from pathlib import Path
+
+
+def open_regular(path: Path | str) -> FileIO:
+    """Open a file for reading, unbuffered. Raises OSError as opening does, and where there is no regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return FileIO(descriptor)
+
+
+def read_regular(path: Path | str, most: int) -> bytes:
+    """The bytes of a file. Raises OSError as :func:`open_regular`, and where it holds more than ``most``."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most} bytes", str(path))
+        return file.read()
