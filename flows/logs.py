@@ -27,3 +27,37 @@ def hush() -> None:
     for handler in logging.getLogger().handlers:
         if isinstance(handler, PrefectConsoleHandler):
             handler.addFilter(_FILTER)
+
+
+# They report that a server is away, at length and each for itself.
+_REPORTERS = (
+    "EventsWorker",
+    "APILogWorker",
+    "prefect.events",
+    "prefect._internal",
+    "prefect._internal.concurrency",
+    "websockets",
+)
+
+
+class _Traces(logging.Filter):
+    """Drops what Prefect says with a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and record.name.partition(".")[0] == "prefect")
+
+
+_TRACES = _Traces()
+
+
+def hush_outage() -> None:
+    """For programs that say themselves that the server did not answer: no traceback of Prefect's, and no report of its
+    background workers, on this process's terminal. Can be called again."""
+    from prefect.logging.handlers import PrefectConsoleHandler
+
+    logging.raiseExceptions = False  # the worker that sends log lines prints its failures past all handlers
+    for name in _REPORTERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, PrefectConsoleHandler):
+            handler.addFilter(_TRACES)

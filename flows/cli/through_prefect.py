@@ -51,6 +51,9 @@ def open_server(settings: Settings, mode: ServerMode, *, module: str) -> Choice:
     elif (mode == "local" or named_server(os.environ) is None) and not server_status(settings.home).running:
         say(paint("starting the local Prefect server: once, it stays for the next runs", DIM))
     choice = choose(mode, home=settings.home, meanwhile=lambda: _import(module))
+    from flows.logs import hush_outage
+
+    hush_outage()
     if choice.kind == "local" and choice.info is not None:
         say(paint(f"Prefect: {choice.info.dashboard}; `atomic-flows down` stops it", DIM))
     elif choice.kind != "ephemeral":
