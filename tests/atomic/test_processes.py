@@ -147,6 +147,8 @@ class TestFinding:
     def test_a_marker_that_begins_with_another_is_another(self, start: Start) -> None:
         one, eleven = start("exec sleep 1000", marker="run/1"), start("exec sleep 1000", marker="run/11")
         found = marked(["run/1", "run/11", "run/2"])
+        while not found["run/1"] or not found["run/11"]:  # they are there before they are the programs they become
+            found = marked(["run/1", "run/11", "run/2"])
         assert [each.pid for each in found["run/1"]] == [one.pid]
         assert [each.pid for each in found["run/11"]] == [eleven.pid]
         assert found["run/2"] == []

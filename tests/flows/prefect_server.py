@@ -92,8 +92,9 @@ def until(found: Callable[[], T | None]) -> T:
     return value
 
 
-async def read_back(flow_run_id: str) -> tuple[FlowRun, list[TaskRun]]:
-    """A flow run and its task runs by name, once the server has them all in a final state."""
+async def read_back(flow_run_id: str, *, tasks_at_least: int = 1) -> tuple[FlowRun, list[TaskRun]]:
+    """A flow run and its task runs by name, once the server has so many of them and all in a final state: it writes
+    task runs down a few seconds after it was told of them."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
@@ -104,7 +105,7 @@ async def read_back(flow_run_id: str) -> tuple[FlowRun, list[TaskRun]]:
             flow_run = await client.read_flow_run(UUID(flow_run_id))
             tasks = await client.read_task_runs(flow_run_filter=only)
             states = [flow_run.state, *(task.state for task in tasks)]
-            if tasks and all(state is not None and state.is_final() for state in states):
+            if len(tasks) >= tasks_at_least and all(state is not None and state.is_final() for state in states):
                 return flow_run, sorted(tasks, key=lambda one: one.name)
             assert time.monotonic() < deadline, f"not ended: {states}"
 

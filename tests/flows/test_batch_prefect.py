@@ -155,10 +155,19 @@ async def test_signals_stop_it_and_are_raised(place: Place, number: signal.Signa
     assert all(run.ended for run in place.runs())
 
 
+async def until_written(flow_run_id: str) -> None:
+    """Until the server has written down the task runs of both items: it does so a few seconds after it was told."""
+    only = FlowRunFilter(id=FlowRunFilterId(any_=[UUID(flow_run_id)]))
+    async with get_client() as client:
+        while [task.state_name for task in await client.read_task_runs(flow_run_filter=only)] != ["Running"] * 2:
+            await asyncio.sleep(0.1)
+
+
 async def test_what_a_kill_left_running_in_prefect_is_ended(place: Place) -> None:
     write(place, ["x/sleep-tool"] * 2)
     process = place.start(PROGRAM)
     shard = str(place.until_tool_runs(process).flow_run_id)
+    await until_written(shard)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     write(place, ["x/ok"] * 2)
