@@ -10,12 +10,11 @@ from atomic.text import one_line
 from flows.batch import BatchEvent, BatchProgress, Notice
 from flows.cli.figures import clock, count, duration, money
 from flows.cli.output import BOLD, CYAN, DIM, GREEN, RED, YELLOW, coloured, paint, say
-from flows.cli.progress import FRAMES_A_SECOND, STYLES
+from flows.cli.progress import FRAMES_A_SECOND, text_of
 from flows.cli.sentences import Piece
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 PLAIN_EVERY = 5.0  # seconds between two lines of a log
 SLOWER_AFTER = 300.0  # seconds after which a log gets a line a minute: a night would fill it otherwise
@@ -113,13 +112,13 @@ class LiveBatchProgress(PlainBatchProgress):
         self._live.stop()
 
     def line(self, pieces: list[Piece]) -> None:
-        self._console.print(_text(pieces), soft_wrap=True)
+        self._console.print(text_of(pieces), soft_wrap=True)
 
     def _show(self, progress: BatchProgress) -> None:
         self._now = progress
 
     def _moving(self) -> RenderableType:
-        return _text([]) if self._now is None else _text([*bar(self._now), ("  ", ""), *standing(self._now)])
+        return text_of([]) if self._now is None else text_of([*bar(self._now), ("  ", ""), *standing(self._now)])
 
 
 def bar(progress: BatchProgress) -> list[Piece]:
@@ -128,13 +127,6 @@ def bar(progress: BatchProgress) -> list[Piece]:
     answered = BAR * progress.answered // total
     failed = max(BAR * progress.done // total - answered, 1 if progress.failed else 0)
     return [("━" * answered, GREEN), ("━" * failed, RED), ("━" * max(BAR - answered - failed, 0), DIM)]
-
-
-def _text(pieces: list[Piece]) -> Text:
-    """Never by markup: a batch's name may look like some."""
-    from rich.text import Text
-
-    return Text.assemble(*((text, STYLES.get(code, "")) for text, code in pieces), no_wrap=True, overflow="ellipsis")
 
 
 def batch_progress_for(stream: IO[str]) -> PlainBatchProgress:

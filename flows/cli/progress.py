@@ -97,7 +97,7 @@ class LiveProgress(PlainProgress):
         self._live.stop()
 
     def line(self, pieces: list[Piece]) -> None:
-        self._console.print(_text(pieces), soft_wrap=True)
+        self._console.print(text_of(pieces), soft_wrap=True)
 
     def _step(self, progress: Progress) -> None:
         self._now = (progress, time.monotonic())
@@ -109,14 +109,14 @@ class LiveProgress(PlainProgress):
 
     def _moving(self) -> RenderableType:
         if self._now is None:
-            return _text([])
+            return text_of([])
         progress, told = self._now
-        self._spinner.update(text=_text(at_work(progress, time.monotonic() - told)))
+        self._spinner.update(text=text_of(at_work(progress, time.monotonic() - told)))
         return self._spinner
 
 
-def _text(pieces: list[Piece]) -> Text:
-    """Never by markup: what models wrote may look like some."""
+def text_of(pieces: list[Piece]) -> Text:
+    """The pieces as rich shows them. Never by markup: what models wrote, or a batch's name, may look like some."""
     from rich.text import Text
 
     return Text.assemble(*((text, STYLES.get(code, "")) for text, code in pieces), no_wrap=True, overflow="ellipsis")
