@@ -27,7 +27,7 @@ _before_lf = itemgetter(-2)
 
 _DENSE = 2048  # bytes a line; shorter ones are looked at many at once
 _DENSEST = 200  # bytes a line; where they are shorter, one search over all costs less than a look at each
-_BLOCK = 64 * 1024  # bytes of short lines looked at together; one odd line makes only these be looked at one by one
+_BLOCK = 128 * 1024  # bytes of short lines looked at together; one odd line makes only these be looked at one by one
 
 _NULS = re.compile(rb"\0+")
 
