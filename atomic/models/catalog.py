@@ -49,10 +49,12 @@ class ModelEntry(Facts):
 @dataclass(frozen=True, slots=True)
 class ModelCatalog:
     """Windows and prices of models, from three places in this order: the agent's own `models.json` (``agent``), the
-    user's table (``table``), the data of the genai-prices package. Both mappings are keyed by `provider/id`."""
+    user's table (``table``), the data of the genai-prices package. Both mappings are keyed by `provider/id`.
+    ``otherwise`` is the price of every model that the first two say nothing of, where the agent has one for all."""
 
     agent: Mapping[str, ModelEntry] = field(default_factory=dict)
     table: Mapping[str, ModelEntry] = field(default_factory=dict)
+    otherwise: Price | None = None
 
     def window(self, ref: ModelRef) -> int | None:
         """A model's context window in tokens; None where nobody knows it."""
@@ -77,6 +79,8 @@ class ModelCatalog:
             entry = entries.get(ref.name)
             if entry is not None and entry.price is not None:
                 return entry.price.of(usage)
+        if self.otherwise is not None:
+            return self.otherwise.of(usage)
         return _published_cost(ref, usage)
 
 

@@ -14,7 +14,15 @@ from atomic.runner.facts import (
     RunStarted,
     Waiting,
 )
-from atomic.runner.prepare import PolicyLike, check_budget, choose_policy, open_store, prepare
+from atomic.runner.prepare import (
+    PolicyLike,
+    catalog_for,
+    check_budget,
+    choose_policy,
+    open_store,
+    prepare,
+    price_table,
+)
 from atomic.runner.public import raise_unanswered, run, run_sync
 from atomic.runner.seams import KeyIsBad, OnEvent, RunAttempt
 
@@ -32,11 +40,13 @@ __all__ = [
     "RunResult",
     "RunStarted",
     "Waiting",
+    "catalog_for",
     "check_budget",
     "choose_policy",
     "execute",
     "open_store",
     "prepare",
+    "price_table",
     "raise_unanswered",
     "run",
     "run_sync",

@@ -12,17 +12,24 @@ import orjson
 
 from atomic.agent import Agent
 from atomic.errors import PlaceError, PolicyError, UsageError
-from atomic.models import ModelCatalog, ModelRef
+from atomic.models import ModelCatalog, ModelRef, Price
 from atomic.models.agent_folder import agent_folder, read_agent_models
 from atomic.policy import FallbackPolicy, resolve_policies
 from atomic.policy.problems import unknown_policy
 from atomic.record import RunStore
 from atomic.runner.facts import RunRequest
 from atomic.runner.prompt import read_prompt
+from atomic.scripted import usage
 from atomic.session import check_overlay, masker_for
 from atomic.settings import Settings, load_settings
 
+PER_MILLION = 1_000_000  # tokens, by which prices are told
 PolicyLike = str | Mapping[str, Any] | FallbackPolicy
+_SCRIPTED_PRICE = Price(
+    input=usage.INPUT_PRICE * PER_MILLION,
+    output=usage.OUTPUT_PRICE * PER_MILLION,
+    cache_read=usage.CACHE_READ_PRICE * PER_MILLION,
+)
 DEFAULT_POLICY = "default"  # the one name that is known where nobody defined it
 
 
@@ -54,8 +61,7 @@ def prepare(
     chosen = choose_policy(policy, models, settings)
     program = _agent(agent, settings).resolve()
     check_overlay(program)
-    own_models = read_agent_models(agent_folder(program.env, program.command))
-    catalog = ModelCatalog(agent=own_models, table=settings.models)
+    catalog = catalog_for(program, settings)
     check_budget(chosen, catalog.price_known)
     return RunRequest(
         prompt=data,
@@ -78,6 +84,13 @@ def choose_policy(policy: PolicyLike | None, models: Sequence[str | ModelRef], s
     return FallbackPolicy.model_validate({**chosen.model_dump(mode="json"), "models": [str(model) for model in models]})
 
 
+def catalog_for(agent: Agent, settings: Settings) -> ModelCatalog:
+    """What is known of the models that this agent calls. All models of the scripted agent cost what it writes into its
+    stream, so that budgets can be tried without a key."""
+    own = read_agent_models(agent_folder(agent.env, agent.command))
+    return ModelCatalog(own, settings.models, otherwise=_SCRIPTED_PRICE if agent.scripted else None)
+
+
 def check_budget(policy: FallbackPolicy, price_known: Callable[[ModelRef], bool]) -> None:
     """Refuse a budget in dollars that could not be kept: a model's price is unknown and no token budget stands
     beside it. Raises PolicyError with ``models``."""
@@ -89,10 +102,17 @@ def check_budget(policy: FallbackPolicy, price_known: Callable[[ModelRef], bool]
     whose = ", ".join(unpriced) or "the agent's own default model"
     raise PolicyError(
         f"limits.cost_usd = {policy.limits.cost_usd:g} cannot be kept: nobody knows the price of {whose}",
-        hint="Set limits.tokens beside it, or write the model's cost into the agent's models.json.",
+        hint=f"Set limits.tokens beside it, or write down the price: {price_table(unpriced)} in the settings, or the "
+        "model's cost in the agent's models.json. `atomic-flows models` shows whose price is known.",
         key="limits.cost_usd",
         models=unpriced,
     )
+
+
+def price_table(models: Sequence[str]) -> str:
+    """The table of the settings in which the first of these models can be given a price, as TOML on one line."""
+    name = ModelRef.parse(models[0]).name if models else "provider/id"
+    return f'[model."{name}"] price = {{ input = USD, output = USD }} (per million tokens)'
 
 
 def open_store(settings: Settings) -> RunStore:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from atomic.errors import PolicyError
 from atomic.models import ModelRef
 from atomic.policy import FallbackPolicy
+from atomic.runner import price_table
 from atomic.verdict.facts import Usage
 
 NOTHING = Usage()
@@ -77,13 +78,15 @@ def check_budget(budget: Budget, policies: Sequence[FallbackPolicy], price_known
     if not budget.cost_usd or budget.tokens:
         return
     models = dict.fromkeys(model for policy in policies for model in policy.models)
-    unpriced = [str(model) for model in models if not price_known(model)]
+    priceable = [str(model) for model in models if not price_known(model)]
+    unpriced = list(priceable)
     if any(not policy.models for policy in policies):
         unpriced.append("the agent's own default model")
     if unpriced:
         raise PolicyError(
             f"a budget of ${budget.cost_usd:g} cannot be kept: nobody knows the price of {', '.join(unpriced)}",
-            hint="Set a token budget beside it (--max-tokens), or write the model's cost into [model] of the settings.",
+            hint="Set a token budget beside it (--max-tokens), or write down the price: "
+            f"{price_table(priceable)} in the settings, or the model's cost in the agent's models.json.",
             key="max_cost",
             models=unpriced,
         )

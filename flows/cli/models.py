@@ -30,9 +30,9 @@ def models(
     from dataclasses import replace
 
     from atomic.agent import Agent
-    from atomic.models import ModelCatalog, ModelRef
-    from atomic.models.agent_folder import agent_folder, read_agent_models
+    from atomic.models import ModelRef
     from atomic.policy import resolve_policies
+    from atomic.runner import catalog_for
     from atomic.settings import load_settings
     from flows.cli.output import page, say, write_json
     from flows.model_list import known_models, list_models
@@ -41,7 +41,7 @@ def models(
     program = settings.agent.agent()
     if agent is not None:
         program = replace(program, command=Agent.parse(agent).command)
-    catalog = ModelCatalog(read_agent_models(agent_folder(program.env, program.command)), settings.models)
+    catalog = catalog_for(program, settings)
     if model:
         asked = [ModelRef.parse(name) for name in model]
     else:

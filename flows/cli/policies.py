@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.output import GREEN, YELLOW, page, paint, say, write_json
+from flows.cli.output import DIM, GREEN, RED, YELLOW, page, paint, say, write_json
 
 if TYPE_CHECKING:
     from atomic.policy import FallbackPolicy
+    from atomic.settings import Settings
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
 HEAD = ("kind", "what is done", "set by", "cools", "passes by waiting")
@@ -39,10 +40,11 @@ def show(
 
 
 def check(config: Config = None) -> None:
-    """Check every policy of the settings: that it can be followed, and that its models are known."""
-    from atomic.models import ModelCatalog
-    from atomic.models.agent_folder import agent_folder, read_agent_models
+    """Check every policy of the settings: that it can be followed, that its models are known, and that its budget can
+    be kept. Exits with 2 where one would be refused."""
+    from atomic.errors import EXIT_USAGE, PolicyError
     from atomic.policy import resolve_policies
+    from atomic.runner import catalog_for, check_budget
     from atomic.settings import load_settings
     from atomic.text import printable
 
@@ -51,16 +53,26 @@ def check(config: Config = None) -> None:
     if not policies:
         say("no policies are defined; without one, a run makes one attempt on the agent's own default model")
         return
-    agent = settings.agent
-    catalog = ModelCatalog(agent=read_agent_models(agent_folder(agent.env, agent.command)), table=settings.models)
+    catalog = catalog_for(settings.agent.agent(), settings)
+    refused = False
     for name, policy in policies.items():
         models = ", ".join(map(str, policy.models)) or "the agent's own default model"
-        say(f"{paint('ok', GREEN)} {printable(name)}: {models}")
+        try:
+            check_budget(policy, catalog.price_known)
+        except PolicyError as error:
+            refused = True
+            where = _where(settings, ("policy", name, "limits", "cost_usd"))
+            say(f"{paint('error', RED)} {where}{printable(name)}: {printable(error.message)}")
+            say(f"   {paint('hint', DIM)} {printable(error.hint or '')}")
+        else:
+            say(f"{paint('ok', GREEN)} {printable(name)}: {models}")
         for model in policy.models:
             if catalog.window(model) is None:
                 say(f"   {paint('note', YELLOW)} nobody knows the window of {model}: it counts as a larger one")
         if len(policy.models) == 1:
             say(f"   {paint('note', YELLOW)} one model only: there is nothing to fall back to")
+    if refused:
+        raise typer.Exit(EXIT_USAGE)
 
 
 def schema() -> None:
@@ -71,6 +83,14 @@ def schema() -> None:
     from atomic.settings import settings_schema
 
     write_json(settings_schema())
+
+
+def _where(settings: Settings, key: tuple[str, ...]) -> str:
+    """File and line of a key, before what is said of it; nothing where it stands in no file."""
+    from atomic.settings import read_file
+
+    layers = (read_file(file) for file in reversed(settings.sources))
+    return next((f"{layer.place(key).text}: " for layer in layers if layer.holds(key)), "")
 
 
 def _page(name: str, policy: FallbackPolicy) -> list[str]:

@@ -13,11 +13,12 @@ from atomic.agent import Agent
 from atomic.errors import AtomicError, UsageError
 from atomic.models import ModelRef
 from atomic.models.agent_folder import agent_folder
+from atomic.policy import FallbackPolicy
 from atomic.providers import Credentials, ask_all
 from atomic.runner import choose_policy
 from atomic.settings import Settings, find_home, load_settings
 from atomic.text import Masker, one_line
-from flows.doctor import agent, locks, machine, places, prefect, project
+from flows.doctor import agent, locks, machine, places, policy, prefect, project
 from flows.doctor.findings import Finding, fail, ok
 from flows.doctor.providers import ABOUT as PROVIDERS
 from flows.doctor.providers import judge_providers
@@ -43,10 +44,12 @@ async def examine(asked: Asked) -> list[Finding]:
     cannot be looked at is a finding. Raises UsageError for the text of an agent that cannot be read."""
     findings, settings = read_settings(asked)
     program = _agent(asked, settings)
+    chosen = None if settings is None else _policy(asked, settings)
     checks: list[tuple[str, Check]] = [(agent.ABOUT, lambda: agent.check_agent(program))]
-    if settings is not None:
-        own = settings
+    if settings is not None and chosen is not None:
+        own, meant = settings, chosen
         checks += [
+            (policy.ABOUT, lambda: policy.check_policy(meant, program, own)),
             (places.ABOUT, lambda: places.check_places(own)),
             (prefect.ABOUT, lambda: prefect.check_prefect(own)),
         ]
@@ -59,7 +62,8 @@ async def examine(asked: Asked) -> list[Finding]:
         ]
     checks.append((machine.ABOUT, machine.check_machine))
     waiting = [_guarded(about, asyncio.to_thread(check)) for about, check in checks]
-    waiting.append(_guarded(PROVIDERS, _ask_providers(asked, settings, program)))
+    if isinstance(chosen, FallbackPolicy) and not program.scripted:
+        waiting.append(_guarded(PROVIDERS, _ask_providers(chosen.models, program)))
     for found in await asyncio.gather(*waiting):
         findings += found
     return findings
@@ -95,13 +99,14 @@ def _agent(asked: Asked, settings: Settings | None) -> Agent:
     return replace(own, command=Agent.parse(asked.agent).command)
 
 
-async def _ask_providers(asked: Asked, settings: Settings | None, program: Agent) -> list[Finding]:
-    if settings is None or program.scripted:
-        return []
+def _policy(asked: Asked, settings: Settings) -> FallbackPolicy | UsageError:
     try:
-        models = choose_policy(asked.policy, asked.models, settings).models
+        return choose_policy(asked.policy, asked.models, settings)
     except UsageError as error:
-        return [fail("policy", error.message, error.hint)]
+        return error
+
+
+async def _ask_providers(models: Sequence[ModelRef], program: Agent) -> list[Finding]:
     if not models:
         own = default_model(program)
         if own is None:

@@ -110,7 +110,7 @@ def test_a_dry_run_tells_all_and_starts_nothing(cli: CommandLine, prompts: Calla
         (["prompts.jsonl", "--deadline", "dawn"], "no deadline"),
         (["prompts.jsonl", "--deadline", "2020-01-01"], "has passed"),
         (["prompts.jsonl", "--ephemeral"], "exclude each other"),
-        (["prompts.jsonl", "--max-cost", "5", "-m", "nobody/knows"], "price"),
+        (["prompts.jsonl", "--max-cost", "5", "-m", "nobody/knows", "--agent", "true"], '[model."nobody/knows"] price'),
         (["prompts.jsonl", "-o", "prompts.jsonl"], "not a folder for results"),
         (["prompts.jsonl", "-j", "0"], "-j"),
     ],

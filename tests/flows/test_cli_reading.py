@@ -126,3 +126,20 @@ def test_a_damaged_stream_is_a_message(ran: CommandLine) -> None:
         assert "Traceback" not in done.err
         assert "unexpected" not in done.err
         assert str(packed.parent) in done.err
+
+
+def test_policy_check_finds_budgets_that_no_run_could_keep(cli: CommandLine) -> None:
+    file = cli.project / "atomic-flows.toml"
+    file.write_text(
+        '[policy.default]\nmodels = ["openai/gpt-5.2"]\n[policy.dear]\nmodels = ["nobody/knows"]\n'
+        "[policy.dear.limits]\ncost_usd = 5\n[policy.last]\nextends = 'dear'\nlimits = { tokens = 9 }\n"
+    )
+    done = cli("policy", "check")
+    assert done.code == 2
+    assert f"error {file}:6: dear: limits.cost_usd = 5 cannot be kept" in done.err
+    assert '[model."nobody/knows"] price = { input = USD, output = USD }' in done.err
+    assert "ok default" in done.err, "the others are looked at too"
+    assert "ok last" in done.err
+    priced = '[model."nobody/knows"]\nprice = { input = 1, output = 2 }\n'
+    file.write_text(file.read_text() + priced)
+    assert cli("policy", "check").code == 0

@@ -344,3 +344,14 @@ async def test_a_user_without_any_home_is_a_finding(tmp_path: Path, monkeypatch:
     assert found["settings"].level is Level.FAIL
     assert "ATOMIC_FLOWS_HOME" in (found["settings"].to_do or "")
     assert "agent" in found, "the rest is looked at all the same"
+
+
+def test_a_budget_that_no_run_could_keep_is_a_finding(clinic: Clinic) -> None:
+    settings = '[policy.default]\nmodels = ["nobody/knows"]\nlimits = { cost_usd = 5 }\n'
+    (clinic.cli.project / "atomic-flows.toml").write_text(settings)
+    _, found = clinic()
+    assert levels(found["policy"]) == ["fail"]
+    assert "nobody knows the price of nobody/knows" in found["policy"][0]["what"]
+    assert '[model."nobody/knows"] price' in found["policy"][0]["to_do"]
+    _, found = clinic("--agent", "scripted")
+    assert levels(found["policy"]) == ["ok"], "its models have a price, so that budgets can be tried"
