@@ -6,6 +6,7 @@ from atomic.processes.child import GRACE, Child
 from atomic.processes.ending import Swept, signal_process, stop, sweep
 from atomic.processes.ids import ProcessId, boot_id, identify, is_alive, own_id
 from atomic.processes.kin import MARKER, SAMPLE, Found, Kin, descendants, find, living_markers, marked
+from atomic.processes.orphans import adopting_orphans, adoption
 from atomic.processes.steady import Steady
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "ProcessId",
     "Steady",
     "Swept",
+    "adopting_orphans",
+    "adoption",
     "boot_id",
     "descendants",
     "find",

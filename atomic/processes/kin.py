@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from atomic.processes.child import Child
 from atomic.processes.ids import SYSTEM, ProcessId
+from atomic.processes.orphans import adoption
 from atomic.processes.proc import Process
 
 # Seconds between looks at the processes of live sessions: cheap where /proc can be read, so that even a tool that runs
@@ -23,7 +24,7 @@ Table = Mapping[int, Process]
 _ENTRY = b"\0" + MARKER.encode() + b"="
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Kin:
     """The processes of one attempt, as far as they are known.
 
@@ -37,13 +38,13 @@ class Kin:
     leader: int | None = None
     seen: frozenset[ProcessId] = field(default_factory=frozenset)
 
-    def members(self, table: Table, marked: Collection[int]) -> list[Process]:
-        """All that belong to it and run. ``marked``: the numbers of those that carry the marker. This process and
-        those it descends from never do, even where somebody recovers a run from inside an agent's tool."""
+    def members(self, table: Table, known: Collection[int]) -> list[Process]:
+        """All that belong to it and run. ``known``: the numbers of those that carry the marker or are its orphans. This
+        process and those it descends from never do, even where somebody recovers a run from inside an agent's tool."""
         first = {
             row.pid
             for row in table.values()
-            if row.pid in marked
+            if row.pid in known
             or (self.leader is not None and row.session == self.leader)
             or ProcessId(row.pid, row.start_time) in self.seen
         }
@@ -64,12 +65,14 @@ class Kin:
 
 
 class Found(NamedTuple):
-    """What one scan found of an attempt: members that run, the numbers of zombies that this process inherited, and
-    processes of anybody's that showed no environment, as one does in the moment in which it becomes another program."""
+    """What one scan found of an attempt: members that run, the numbers of zombies that this process inherited,
+    processes of anybody's that showed no environment, as one does in the moment in which it becomes another program,
+    and orphans that belong to this attempt or to another that runs."""
 
     members: list[Process]
     zombies: list[int]
     unsure: frozenset[ProcessId]
+    shared: frozenset[ProcessId] = frozenset()
 
 
 _asked: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[tuple[Kin, asyncio.Future[Found]]]]
@@ -141,12 +144,17 @@ def _marker(environment: bytes) -> str:
 
 
 def _answer(asked: list[tuple[Kin, asyncio.Future[Found]]], seen: _Seen) -> None:
+    adopted = adoption()
+    if adopted is not None:
+        adopted.reap(seen.table)
     for kin, future in asked:
-        members = kin.members(seen.table, seen.marked[kin.marker])
-        zombies = kin.zombies(seen.table)
+        own, shared = (set[int](), set[int]()) if adopted is None else adopted.of(kin, seen.table)
+        members = kin.members(seen.table, seen.marked[kin.marker] | own)
+        zombies = kin.zombies(seen.table) if adopted is None else []
         kin.seen = frozenset(ProcessId(row.pid, row.start_time) for row in members)
+        others = frozenset(ProcessId(pid, seen.table[pid].start_time) for pid in shared) - kin.seen
         if not future.done():
-            future.set_result(Found(members, zombies, seen.unsure - kin.seen))
+            future.set_result(Found(members, zombies, seen.unsure - kin.seen, others))
 
 
 def _refuse(asked: list[tuple[Kin, asyncio.Future[Found]]], error: BaseException) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from atomic.errors import AtomicError
 from atomic.failures import FailureKind
-from atomic.processes import Child, Steady, Swept, sweep
+from atomic.processes import Child, ProcessId, Steady, Swept, adoption, find, sweep
 from atomic.record.facts import AttemptRecord, StreamFile
 from atomic.record.files import place_error
 from atomic.record.layout import SESSION_FILE, SESSION_FOLDER
@@ -88,10 +88,8 @@ async def _end(
     """Stop what runs, read what is left, and write the verdict."""
     live.stopping = True
     await child.stop(steady, grace=spec.grace)
-    swept = Swept((), (), ())
     descendants = live.descendants()
-    if spec.agent.leftover == "kill" or stopped not in (None, StopReason.SETTLED):
-        swept = await sweep(live.kin, steady, may_stay=spec.agent.may_stay)
+    swept = await _sweep(spec, live, stopped, steady)
     exit_code = child.exited.result() if child.exited.done() else None
     child.reap()
     await live.read_to_end(steady)
@@ -106,6 +104,24 @@ async def _end(
     )
     live.record = live.record.model_copy(update={"descendants": descendants})
     return await _conclude(spec, live, _with_warnings(verdict, child, swept), steady)
+
+
+async def _sweep(spec: AttemptSpec, live: Live, stopped: StopReason | None, steady: Steady) -> Swept:
+    """End what the agent left, unless it may stay."""
+    swept = Swept((), (), ())
+    stay: frozenset[ProcessId] = frozenset()
+    adopted = adoption()
+    try:
+        if spec.agent.leftover == "kill" or stopped not in (None, StopReason.SETTLED):
+            swept = await sweep(live.kin, steady, may_stay=spec.agent.may_stay)
+            stay = frozenset(swept.stayed)
+        elif adopted is not None:
+            found = await steady.result(find(live.kin))
+            stay = live.kin.seen | found.shared
+    finally:
+        if adopted is not None:
+            adopted.leave(live.kin, stay)
+    return swept
 
 
 async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Steady) -> AttemptRecord:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from atomic.errors import AtomicError
 from atomic.framing import Follower, Framer, Ticker
 from atomic.framing.follow import TICK
-from atomic.processes import SAMPLE, Child, Found, Kin, ProcessId, Steady, find
+from atomic.processes import SAMPLE, Child, Found, Kin, ProcessId, Steady, adoption, find
 from atomic.record.facts import AttemptRecord
 from atomic.session.facts import AttemptSpec, Phase, Progress
 from atomic.session.watch import Watch
@@ -71,6 +71,8 @@ class Live:
         self.kin.since = child.id.start_time
         self.kin.leader = child.pid if child.keeps_number else None
         self.kin.seen = frozenset((child.id,))
+        if (adopted := adoption()) is not None:
+            adopted.enter(self.kin)
         self.record = self.record.model_copy(update={"pid": child.pid, "process_started": child.id.start_time})
         self._next_look = self._loop.time() + SAMPLE
         child.exited.add_done_callback(self._ended)
@@ -189,7 +191,8 @@ class Live:
         at or noted ends no session: the next look may succeed, and the marker finds most of them anyhow."""
         if look.cancelled() or look.exception() is not None or self._task is None:
             return
-        seen = self.descendants()
+        # Those that may be another attempt's as well: if this process is killed, so are all that could own them.
+        seen = tuple(sorted({*self.descendants(), *look.result().shared}, key=lambda each: each.pid))
         if seen != self.record.descendants:
             self.record = self.record.model_copy(update={"descendants": seen})
             with contextlib.suppress(AtomicError):

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from atomic.errors import EXIT_ANSWERED
+from atomic.processes import adopting_orphans
 from atomic.settings import load_settings
 from flows.batch import BatchRun, Ending, prepare_batch
 from flows.batch.stopping import TERMINATED
@@ -31,7 +32,7 @@ def carry_out(asked: BatchAsked) -> int:
     given = _given(asked)
     request = prepare_batch(asked.input, settings=settings, **given)
     mode = asked.mode or settings.prefect.mode
-    with batch_progress_for(sys.stderr) as progress:
+    with adopting_orphans(), batch_progress_for(sys.stderr) as progress:
         run = BatchRun(request, progress)
         if mode == "direct":
             code, where = asyncio.run(_until_ended(run)), None

@@ -7,6 +7,7 @@ import signal
 import sys
 
 from atomic.policy import FallbackPolicy
+from atomic.processes import adopting_orphans
 from atomic.project_trust import skipped_files
 from atomic.providers import key_check
 from atomic.record import RunStore
@@ -38,13 +39,14 @@ def carry_out(asked: Asked) -> Outcome:
     store = open_store(settings)
     mode = asked.mode or settings.prefect.mode
     _hints(request)
-    if mode == "direct":
-        outcome = _direct(settings, request, store)
-    else:
-        # Prefect takes two seconds to import, and its settings are decided before.
-        from flows.cli.through_prefect import through_prefect
+    with adopting_orphans():
+        if mode == "direct":
+            outcome = _direct(settings, request, store)
+        else:
+            # Prefect takes two seconds to import, and its settings are decided before.
+            from flows.cli.through_prefect import through_prefect
 
-        outcome = through_prefect(settings, request, store, agent=asked.agent, mode=mode, slash=asked.slash)
+            outcome = through_prefect(settings, request, store, agent=asked.agent, mode=mode, slash=asked.slash)
     if outcome.result is not None:
         _show(asked, outcome.result, outcome.page)
     return outcome

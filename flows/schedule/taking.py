@@ -25,6 +25,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Cancelled, Failed
 
 from atomic.errors import AtomicError, BatchNotFound, EditionBusy, UsageError
+from atomic.processes import adopting_orphans
 from atomic.record.files import encode, make_folder, write_file
 from atomic.settings import Settings, load_settings
 from atomic.text import Masker, one_line, slug
@@ -67,7 +68,8 @@ async def take_turn(given: dict[str, Any], how: How, item: dict[str, str] | None
             await asyncio.to_thread(database.close)
         if isinstance(turn, Pass):
             return Cancelled(name=turn.state, message=one_line(f"edition {turn.edition}: {turn.reason}", MESSAGE_LIMIT))
-        await carry_out_in(run, context.flow_run)
+        with adopting_orphans():  # the process is this flow run's alone
+            await carry_out_in(run, context.flow_run)
     except EditionBusy as error:  # somebody was quicker
         return Cancelled(name="Skipped", message=one_line(mask(error.message), MESSAGE_LIMIT))
     except AtomicError as error:

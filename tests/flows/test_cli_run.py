@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from atomic.processes import ProcessId, marked
+from atomic.processes import ProcessId, identify, marked
+from tests.agents import answer
 from tests.flows.conftest import PROGRAM, CommandLine
 
 KEYS = (
@@ -277,3 +279,13 @@ def test_status_shows_a_run_and_stop_ends_it(cli: CommandLine) -> None:
 def test_stop_wants_to_know_what(cli: CommandLine) -> None:
     assert cli("stop").code == 2
     assert cli("stop", "20990101-000000-aaaaaaaa").code == 2
+
+
+def test_a_daemon_of_a_tool_that_hides_from_everybody_is_ended(cli: CommandLine) -> None:
+    agent = cli.project / "agent.sh"
+    hiding = f"env -i setsid /bin/sh -c 'sleep 1000 & echo $! > {shlex.quote(str(cli.home / 'daemon'))}'\n"
+    agent.write_text(f"#!/bin/sh\n{hiding}{answer('done')}")
+    agent.chmod(0o755)
+    done = cli("run", "--direct", "--agent", shlex.quote(str(agent)), "x")
+    assert (done.code, done.out) == (0, "done\n"), done.err
+    assert identify(int((cli.home / "daemon").read_text())) is None
