@@ -9,13 +9,18 @@ from atomic.failures import FailureKind
 from atomic.policy.defaults import DEFAULTS
 from atomic.policy.facts import FallbackPolicy
 
-_PASSING = {"yes": "yes", "no": "no", "near": "when the provider names a time within max_wait"}
+_NOTES = {
+    FailureKind.INTERRUPTED: "not counted as an attempt",
+    FailureKind.AUTH: "cools once a request of our own has confirmed that the key is refused",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """One line of `policy show`. ``source`` tells whether the action is the policy's own; ``why`` is the reason of
-    the default, empty where the policy has its own rule."""
+    """One line of `policy show`. ``passing``: whether the failure passes by waiting; ``near``: when the provider names
+    a time within `max_wait`. ``cools``: the model, or all that is behind its key, and for how long. ``source`` tells
+    whether the action is the policy's own; ``why`` is the reason of the default, empty where the policy has its own
+    rule; ``note`` is what else is to be known of the kind."""
 
     kind: FailureKind
     passing: str
@@ -23,6 +28,7 @@ class KindRow:
     cools: str
     source: Literal["default", "policy"]
     why: str
+    note: str = ""
 
 
 def describe(policy: FallbackPolicy) -> tuple[KindRow, ...]:
@@ -33,16 +39,14 @@ def describe(policy: FallbackPolicy) -> tuple[KindRow, ...]:
 def _row(policy: FallbackPolicy, kind: FailureKind) -> KindRow:
     default = DEFAULTS[kind]
     own = kind in policy.on
-    action = str(policy.rule(kind))
-    if kind is FailureKind.INTERRUPTED:
-        action += " (not counted as an attempt)"
     return KindRow(
         kind=kind,
-        passing="–" if kind is FailureKind.INTERRUPTED else _PASSING[default.passing],
-        action=action,
+        passing="–" if kind is FailureKind.INTERRUPTED else default.passing,
+        action=str(policy.rule(kind)),
         cools=_cools(policy, kind),
         source="policy" if own else "default",
         why="" if own else default.why,
+        note=_NOTES.get(kind, ""),
     )
 
 
@@ -51,5 +55,4 @@ def _cools(policy: FallbackPolicy, kind: FailureKind) -> str:
     seconds = policy.cooldown.get(kind, default.seconds)
     if not seconds:
         return "–"
-    text = f"the {default.scope or 'model'}, {seconds:g} s"
-    return text + ", once confirmed by a request" if kind is FailureKind.AUTH else text
+    return f"{'key' if default.scope == 'credential' else 'model'} {seconds:g} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atomic.runner.costs import ceiling_usd
 from atomic.runner.execute import execute
 from atomic.runner.facts import (
     AttemptEnded,
@@ -41,6 +42,7 @@ __all__ = [
     "RunStarted",
     "Waiting",
     "catalog_for",
+    "ceiling_usd",
     "check_budget",
     "choose_policy",
     "execute",

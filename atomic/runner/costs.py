@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from atomic.errors import ModelRefError
 from atomic.models import ModelCatalog, ModelRef
-from atomic.policy import Limits
-from atomic.verdict.facts import Verdict
+from atomic.policy import FallbackPolicy, Limits
+from atomic.verdict.facts import Usage, Verdict
 
 _LEAST_COST = 1e-9  # USD: below the price of any token
 
@@ -39,6 +39,16 @@ def left_of(limits: Limits, verdicts: Sequence[Verdict]) -> Limits:
         "cost_usd": max(_LEAST_COST, limits.cost_usd - cost) if limits.cost_usd else 0,
     }
     return limits.model_copy(update=left)
+
+
+def ceiling_usd(policy: FallbackPolicy, catalog: ModelCatalog) -> float | None:
+    """The most that the tokens of a run may cost in USD: all of them at the highest price of its models. None where
+    tokens have no bound, or nobody knows the price of a model."""
+    tokens = policy.limits.tokens
+    if not tokens or not policy.models or not all(map(catalog.price_known, policy.models)):
+        return None
+    kinds = (Usage(input=tokens), Usage(output=tokens), Usage(cache_read=tokens), Usage(cache_write=tokens))
+    return max(catalog.cost(model, usage) or 0 for model in policy.models for usage in kinds)
 
 
 def _ref(text: str | None) -> ModelRef | None:

@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from flows.model_list import ModelRow
 
-HEAD = ("model", "window", "$/M in", "$/M out", "provider")
-
 
 def models(
     model: Annotated[
@@ -50,26 +48,31 @@ def models(
     if as_json:
         write_json({"models": [row.model_dump(mode="json", by_alias=True) for row in rows]})
     elif rows:
-        page(_table(rows))
+        page(_lines(rows))
     else:
         say("no models are named in the settings or in the agent's models.json; `atomic-flows init` finds some")
 
 
-def _table(rows: list[ModelRow]) -> list[str]:
+def _lines(rows: list[ModelRow]) -> list[str]:
     import sys
 
     from atomic.text import one_line
     from flows.cli.figures import count
-    from flows.cli.output import DIM, paint
+    from flows.cli.tables import Cell, Column, table
 
-    lines = [HEAD]
+    columns = (
+        Column("model", least=26, cut="middle"),
+        Column("window", right=True),
+        Column("$/M in", right=True),
+        Column("$/M out", right=True),
+        Column("provider", fold=True),
+    )
+    lines: list[tuple[Cell, ...]] = []
     for row in rows:
         window = "unknown" if row.window is None else count(row.window)
         prices = ("unknown",) * 2 if row.price is None else (f"{row.price.input:g}", f"{row.price.output:g}")
         lines.append((one_line(row.model), window, *prices, one_line(_reach(row))))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    shown = ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in lines]
-    return [paint(shown[0], DIM, stream=sys.stdout), *shown[1:]]
+    return table(columns, lines, sys.stdout)
 
 
 def _reach(row: ModelRow) -> str:

@@ -10,11 +10,9 @@ import typer
 from flows.cli.output import DIM, GREEN, RED, YELLOW, page, paint, say, write_json
 
 if TYPE_CHECKING:
-    from atomic.policy import FallbackPolicy
     from atomic.settings import Settings
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
-HEAD = ("kind", "what is done", "set by", "cools", "passes by waiting")
 
 
 def show(
@@ -26,17 +24,21 @@ def show(
     from dataclasses import asdict
 
     from atomic.policy import describe
-    from atomic.runner import choose_policy
+    from atomic.runner import catalog_for, ceiling_usd, choose_policy
     from atomic.settings import load_settings
 
     settings = load_settings(config=config)
     policy = choose_policy(name, (), settings)
+    catalog = catalog_for(settings.agent.agent(), settings)
     shown = name or settings.default_policy
     if as_json:
         kinds = [asdict(row) for row in describe(policy)]
-        write_json({"name": shown, **policy.model_dump(mode="json"), "kinds": kinds})
+        most = policy.limits.cost_usd or ceiling_usd(policy, catalog)
+        write_json({"name": shown, **policy.model_dump(mode="json"), "most_usd": most, "kinds": kinds})
     else:
-        page(_page(shown, policy))
+        from flows.cli.policy_page import policy_page
+
+        page(policy_page(shown, policy, catalog))
 
 
 def check(config: Config = None) -> None:
@@ -91,21 +93,3 @@ def _where(settings: Settings, key: tuple[str, ...]) -> str:
 
     layers = (read_file(file) for file in reversed(settings.sources))
     return next((f"{layer.place(key).text}: " for layer in layers if layer.holds(key)), "")
-
-
-def _page(name: str, policy: FallbackPolicy) -> list[str]:
-    from atomic.policy import describe
-    from atomic.text import printable
-
-    rows = [(str(row.kind), row.action, row.source, row.cools, row.passing) for row in describe(policy)]
-    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
-    limits = policy.limits.model_dump()
-    wait, then = f"{policy.max_wait:g} s", policy.after_tools
-    models = " → ".join(map(str, policy.models)) or "the agent's own default model"
-    return [
-        f"{printable(name)}: {models}",
-        f"  at most {policy.max_attempts} attempts, waiting {wait} in all; after tools {then}",
-        f"  limits: {', '.join(f'{key} {value:g}' for key, value in limits.items() if value)}",
-        "",
-        *("  " + "  ".join(map(str.ljust, cells, widths)).rstrip() for cells in (HEAD, *rows)),
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import completion
-from flows.cli.figures import clock, duration
-from flows.cli.output import DIM, GREEN, YELLOW, page, paint, say, write_json
+from flows.cli.output import DIM, page, paint, say, write_json
 
 if TYPE_CHECKING:
     from atomic.settings import Settings
@@ -50,6 +48,7 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
     from atomic.runner import open_store
     from atomic.settings import load_settings
     from flows.cli.openruns import bring_to_ends, open_runs
+    from flows.cli.status_lines import status_lines
     from flows.cli.summary import tell_recovered
     from flows.server import server_status
 
@@ -63,8 +62,7 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
     if as_json:
         write_json({"home": str(settings.home), "server": _server_facts(server), "batches": batches, "runs": runs})
         return
-    lines = [_server_line(server), *map(_batch_line, batches)]
-    page([*lines, *(map(_run_line, runs) if runs else [f"runs    {_dim('none')}"])])
+    page(status_lines(server, batches, runs))
     if any(facts["state"] == STATES["dead"] for facts in runs):
         say("the next `run` follows to its end what a kill cut off; `stop --all` stops it")
 
@@ -105,21 +103,6 @@ def _batches(settings: Settings) -> list[dict[str, Any]]:
         return [] if database is None else [edition_facts(edition) for edition in shown_editions(database)]
 
 
-def _batch_line(facts: dict[str, Any]) -> str:
-    from atomic.text import one_line
-
-    done = facts["answered"] + facts["failed"]
-    counted = [f"{done}/{facts['total']} done"]
-    counted += [f"{facts[name]} {name}" for name in ("failed", "running", "parked") if facts[name]]
-    state = facts["state"]
-    if state != "running":
-        state = paint(state, YELLOW, stream=sys.stdout)
-    since = f"  {_dim(duration(facts['seconds']))}" if facts["seconds"] is not None else ""
-    why = f"  {_dim(one_line(facts['reason'], 200))}" if facts["reason"] else ""
-    edition = f"edition {one_line(facts['edition'])}"
-    return f"batch   {one_line(facts['batch'])}  {edition}  {state}  {' · '.join(counted)}{since}{why}"
-
-
 def _facts(run: OpenRun) -> dict[str, Any]:
     record, owner = run.record, run.owner
     last = record.attempts[-1] if record and record.attempts else None
@@ -146,29 +129,3 @@ def _server_facts(server: ServerStatus) -> dict[str, Any]:
         "pid": info.pid if info else None,
         "started_at": info.started_at if info else None,
     }
-
-
-def _server_line(server: ServerStatus) -> str:
-    if not server.running or server.info is None:
-        return f"server  not running {_dim('(started by the first run that needs it, or by `atomic-flows up`)')}"
-    health = paint("healthy", GREEN, stream=sys.stdout) if server.healthy else "does not answer"
-    since = f"pid {server.info.pid}, since {clock(server.info.started_at)}"
-    return f"server  {server.info.dashboard}  {health}  {_dim(since)}"
-
-
-def _run_line(facts: dict[str, Any]) -> str:
-    from atomic.text import one_line
-
-    at = (
-        f"attempt {facts['attempt']} · {one_line(facts['model'] or 'the agent’s own model')}"
-        if facts["attempt"]
-        else "…"
-    )
-    since = duration(facts["seconds"]) if facts["seconds"] is not None else ""
-    name = f"  {one_line(facts['name'])}" if facts["name"] else ""
-    state = "" if facts["state"] == "running" else f"  {paint(facts['state'], YELLOW, stream=sys.stdout)}"
-    return f"run     {facts['run_id']}{name}  {at}  {_dim(since)}{state}"
-
-
-def _dim(text: str) -> str:
-    return paint(text, DIM, stream=sys.stdout)

@@ -176,12 +176,9 @@ class TestDefaults:
     def test_the_table_says_what_people_are_told(self) -> None:
         rows = {row.kind: (row.passing, row.action, row.cools) for row in describe(FallbackPolicy())}
         assert rows[KIND.OVERFLOW] == ("no", "larger-window", "–")
-        assert rows[KIND.RATE_LIMIT] == ("yes", "other-provider", "the model, 60 s")
-        assert rows[KIND.NETWORK] == ("yes", "retry 1 after 5 s, then next", "the model, 30 s")
-        assert rows[KIND.AUTH][1:] == (
-            "retry 1 after 2 s, then other-provider",
-            "the credential, 600 s, once confirmed by a request",
-        )
+        assert rows[KIND.RATE_LIMIT] == ("yes", "other-provider", "model 60 s")
+        assert rows[KIND.NETWORK] == ("yes", "retry 1 after 5 s, then next", "model 30 s")
+        assert rows[KIND.AUTH][1:] == ("retry 1 after 2 s, then other-provider", "key 600 s")
         stopping = {kind for kind, (_, action, _) in rows.items() if action == "stop"}
         assert stopping == {
             *(KIND.REFUSAL, KIND.ABORTED, KIND.TIMEOUT, KIND.BUDGET),
@@ -191,7 +188,7 @@ class TestDefaults:
     def test_a_policy_s_own_rule_is_shown_as_its_own(self) -> None:
         rows = {row.kind: row for row in describe(FallbackPolicy(on={"crashed": "stop"}, cooldown={"empty": 9}))}
         assert (rows[KIND.CRASHED].action, rows[KIND.CRASHED].source) == ("stop", "policy")
-        assert rows[KIND.EMPTY].cools == "the model, 9 s"
+        assert rows[KIND.EMPTY].cools == "model 9 s"
 
 
 class TestSteps:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,15 @@ def test_policy_show_and_check(cli: CommandLine) -> None:
     )
     shown = cli("policy", "show", "night").out
     assert shown.startswith("night: a/b → c/d")
+    for said in (
+        "cost no limit · tokens no limit",
+        "length no limit",
+        "turns no limit",
+        "may cost    whatever it takes",
+    ):
+        assert said in shown
+    assert re.search(r"^overflow \* +stop ", shown, re.MULTILINE)
+    assert "* the policy's own" in shown
     data = json.loads(cli("policy", "show", "night", "--json").out)
     assert data["models"] == ["a/b", "c/d"]
     assert next(row for row in data["kinds"] if row["kind"] == "overflow")["action"] == "stop"
@@ -143,3 +153,17 @@ def test_policy_check_finds_budgets_that_no_run_could_keep(cli: CommandLine) -> 
     priced = '[model."nobody/knows"]\nprice = { input = 1, output = 2 }\n'
     file.write_text(file.read_text() + priced)
     assert cli("policy", "check").code == 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "says", "most"),
+    [
+        ("cost_usd = 5", "may cost    at most $5.00, and what the message under way adds", 5),
+        ("tokens = 2_000_000", "at most about $30.00: 2,000,000 tokens at the highest price", 30),
+    ],
+)
+def test_policy_show_says_what_a_run_may_cost(cli: CommandLine, limits: str, says: str, most: float) -> None:
+    text = f'[agent]\ncommand = ["scripted"]\n[policy.default]\nmodels = ["a/ok"]\nlimits = {{ {limits} }}\n'
+    (cli.home / "atomic-flows.toml").write_text(text)
+    assert says in cli("policy", "show").out
+    assert json.loads(cli("policy", "show", "--json").out)["most_usd"] == pytest.approx(most)
