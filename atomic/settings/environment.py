@@ -23,8 +23,9 @@ from atomic.settings.places import HOME_VARIABLE
 from atomic.settings.problems import keys_of, nearest
 
 PREFIX = "ATOMIC_FLOWS_"
-# The home is read before any layer; the other is the mark that a session's processes carry.
-NOT_SETTINGS = frozenset({HOME_VARIABLE, "ATOMIC_FLOWS_ATTEMPT"})
+# The home is read before any layer; the second is the mark that a session's processes carry; the third is a secret that
+# belongs in no file of settings.
+NOT_SETTINGS = frozenset({HOME_VARIABLE, "ATOMIC_FLOWS_ATTEMPT", "ATOMIC_FLOWS_DASHBOARD_TOKEN"})
 POLICY_LISTS = frozenset({"models"})  # keys of a policy that are lists of words
 
 

@@ -108,6 +108,17 @@ class WebhookSettings(Section):
     )
 
 
+class DashboardSettings(Section):
+    """``[dashboard]``: the web pages."""
+
+    host: str = Field(default="127.0.0.1", description="where it listens; anything but loopback needs a token")
+    # Beside Prefect's 4200, and in no system's list of services.
+    port: int = Field(default=4280, ge=0, le=65535, description="its port; 0: any that is free")
+    url: str | None = Field(
+        default=None, description="where others reach it, for links from Prefect's pages: https://flows.example.org"
+    )
+
+
 class Settings(Section):
     """Everything set. ``home`` comes from the environment only (``ATOMIC_FLOWS_HOME``, default ``~/.atomic-flows``).
 
@@ -131,6 +142,7 @@ class Settings(Section):
     batch: BatchSettings = Field(default=BatchSettings(), description="how many items of a batch run at once")
     history: HistorySettings = Field(default=HistorySettings(), description="where batches and their items are kept")
     webhook: WebhookSettings = Field(default=WebhookSettings(), description="who is told how a batch ended")
+    dashboard: DashboardSettings = Field(default=DashboardSettings(), description="the web pages")
     sources: tuple[Path, ...] = ()
 
     @property

@@ -29,6 +29,7 @@ GUARDED: dict[tuple[str, ...], str] = {
     ("prefect",): "decides what prompts go through",
     ("history", "url"): "decides where answers are kept",
     ("webhook",): "decides who is told of results",
+    ("dashboard",): "decides who can read every run, and where links lead",
 }
 
 

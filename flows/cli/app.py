@@ -9,6 +9,7 @@ import typer
 from flows.cli import history, policies, reading
 from flows.cli.batch import batch
 from flows.cli.control import pause, resume
+from flows.cli.dashboard import dashboard
 from flows.cli.demo import demo
 from flows.cli.doctor import doctor
 from flows.cli.init import init
@@ -46,6 +47,7 @@ app.add_typer(record, name="record", rich_help_panel=LOOK)
 runs.command("list")(history.list_)
 runs.command()(history.show)
 app.add_typer(runs, name="history", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(dashboard)
 app.command(rich_help_panel=SERVER)(up)
 app.command(rich_help_panel=SERVER)(down)
 app.command(rich_help_panel=SERVER)(status)

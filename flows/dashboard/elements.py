@@ -1,0 +1,31 @@
+"""Elements of a page, by their HTML names. Text goes through here, and only as text."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from flows.dashboard.text import visible
+
+
+def el(tag: str, text: str | None = None, classes: str = "", /, **attributes: str | bool) -> ui.element:
+    """An element with text, which may be hostile: invisible characters are shown, and markup is what it looks like.
+
+    ``classes`` and the names of ``attributes`` are ours (``aria_label`` becomes ``aria-label``, ``class_`` …); their
+    values may be anything but the address of a link, which is ours too. An element with other elements in it is a
+    context manager."""
+    element = ui.element(tag)
+    if text is not None:
+        element._text = visible(text)
+    if classes:
+        element.classes(classes)
+    for name, value in attributes.items():
+        if value is not False:
+            key = name.rstrip("_").replace("_", "-")
+            element.props[key] = visible(value) if isinstance(value, str) else value
+    return element
+
+
+def link(text: str, to: str, classes: str = "", /, **attributes: str | bool) -> ui.element:
+    """A link within the dashboard; its address begins with ``/``, ``#`` or ``?``."""
+    assert to.startswith(("/", "#", "?")), "a link of ours"
+    return el("a", text, classes, href=to, **attributes)
