@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from atomic.framing.facts import Record
 from atomic.framing.framer import Framer
+from atomic.regular import open_regular
 
 # Bytes read at once: larger chunks fall out of the processor's cache, smaller ones cost more calls.
 CHUNK_SIZE = 256 * 1024
@@ -20,32 +21,44 @@ TICK = 0.05
 class Follower:
     """Reads what has grown since, and no more than a chunk at once, so that many can share an event loop.
 
-    The file must exist. Raises OSError as reading files does. Close it, or use it as a context manager.
+    The file must exist. Raises OSError as reading files does. Close it, or use it as a context manager. Until then it
+    holds what was written, even where somebody has removed or replaced the file meanwhile.
     """
 
     def __init__(self, path: Path, framer: Framer) -> None:
         self.framer = framer
         self.more = False  # whether bytes were left behind by the last poll: poll again without waiting for a tick
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._file = open_regular(path)
+        self._at = 0
 
     def poll(self) -> list[Record]:
         """The records that the next chunk completes; none when the file has not grown."""
-        chunk = os.read(self._fd, CHUNK_SIZE)
+        chunk = os.read(self._file.fileno(), CHUNK_SIZE)
+        if not chunk and os.fstat(self._file.fileno()).st_size < self._at:
+            # Somebody emptied it. Its writer appends, so that what it writes from now on begins at the beginning.
+            self._at = os.lseek(self._file.fileno(), 0, os.SEEK_SET)
+            chunk = os.read(self._file.fileno(), CHUNK_SIZE)
+        self._at += len(chunk)
         self.more = len(chunk) == CHUNK_SIZE
         return self.framer.feed(chunk) if chunk else []
 
-    def close(self) -> list[Record]:
-        """Let go of the file, its writer being gone and all of it polled: the records in its unfinished last line."""
-        self.__exit__()
+    def end(self) -> list[Record]:
+        """The records in the unfinished last line, the writer being gone and all of the file polled."""
         return self.framer.close()
+
+    def fileno(self) -> int:
+        """The descriptor of the open file."""
+        return self._file.fileno()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        self.close()
 
 
 class Ticker:

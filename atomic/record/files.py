@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,19 @@ def temporary(path: Path) -> Path:
     return path.parent / f".{path.name}.{os.getpid()}-{next(_serial)}.tmp"
 
 
+def set_aside(path: Path) -> None:
+    """Take away what somebody put in the place of a file of ours: a link, a pipe or a device goes, a file or a folder
+    is kept beside it under another name. Nothing there is no error. Raises OSError."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            path.rename(path.with_name(f"{path.name}.{os.getpid()}-{next(_serial)}.aside"))
+        else:
+            path.unlink()
+    except FileNotFoundError:
+        return
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove what a killed writer left under a temporary name. Nobody may be writing there."""
     for path in folder.glob(".*.tmp"):
@@ -143,7 +157,11 @@ def write_file(path: Path, data: bytes, *, durable: bool = False) -> None:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(unfinished, path)  # noqa: PTH105 - Path.replace costs as much again as the call
+        try:
+            os.replace(unfinished, path)  # noqa: PTH105 - Path.replace costs as much again as the call
+        except IsADirectoryError:
+            set_aside(path)
+            os.replace(unfinished, path)  # noqa: PTH105
         if durable:
             sync_folder(path.parent)
     except OSError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pydantic import ValidationError
 
-from atomic.errors import RecordDamaged, RecordError
+from atomic.errors import AtomicError, RecordDamaged, RecordError
 from atomic.framing import open_stream
 from atomic.record.compress import put_to_rest
 from atomic.record.facts import AttemptRecord, RunRecord, StreamFile
@@ -213,6 +214,8 @@ class RunFolder:
         kept. A move that fails is no error: it is noted and done later. Blocks. Raises PlaceError, RecordError where
         the record cannot be written."""
         self.write(record)
+        with suppress(AtomicError):  # the record itself says it; the key's file is for when that has gone
+            self.store.keys.settle(record)
         self.store.put_away(self)
 
 

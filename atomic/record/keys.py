@@ -14,19 +14,23 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from atomic.errors import RecordDamaged, RunNotFound, UsageError
-from atomic.record.facts import Owner, RunRecord
-from atomic.record.files import encode, locked, make_folder, read_object, write_file
+from atomic.record.facts import Owner, RunRecord, RunStatus
+from atomic.record.files import encode, locked, make_folder, read_object, write_file, write_over
 from atomic.record.owner import OwnerState, state_of, this_process
 from atomic.verdict.facts import Facts
 
+_STATUS_ROOM = 8  # bytes left in a bound key's file, so that the run's end is written over it: no file is made for it
+
 
 class KeyNote(Facts):
-    """What a key's file says. ``run_id`` is None between the claim and the run's creation."""
+    """What a key's file says. ``run_id`` is None between the claim and the run's creation; ``status`` is the run's, for
+    when its record has gone."""
 
     key: str
     owner: Owner
     claimed_at: float
     run_id: str | None = None
+    status: RunStatus = "running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ class KeyRing:
 
     def claim(self, key: str) -> Claim:
         """Take the key, unless its run is answered, on its way, or to be recovered first. Exclusive between all
-        processes. Raises UsageError where a living process has it, or one on another machine may have it."""
+        processes. Raises UsageError where a living process has it, or one on another machine may have it, and where
+        the record of its run has gone that was answered, or may have been: nothing is bought twice unasked."""
         with self._alone():
             note = self._note(key)
             if note is not None:
@@ -72,9 +77,24 @@ class KeyRing:
             return Claim(key)
 
     def bind(self, key: str, run_id: str) -> None:
-        """The claimed key stands for this run from now on. Raises PlaceError, RecordError."""
+        """The claimed key stands for this run from now on; its record is there. Raises PlaceError, RecordError."""
         with self._alone():
-            self._write(KeyNote(key=key, owner=this_process(), claimed_at=time.time(), run_id=run_id))
+            note = KeyNote(key=key, owner=this_process(), claimed_at=time.time(), run_id=run_id)
+            self._write(note, room=_STATUS_ROOM)
+
+    def settle(self, run: RunRecord) -> None:
+        """Note what the run of a key came to, also where the agent took the key's file away meanwhile. A key that
+        stands for another run by now stays with that. Raises PlaceError, RecordError."""
+        if run.key is None:
+            return
+        with self._alone():
+            note = self._note(run.key)
+            if note is None or note.run_id in (None, run.run_id):
+                owner = run.owner or this_process()
+                at = run.created_at if note is None else note.claimed_at
+                told = KeyNote(key=run.key, owner=owner, claimed_at=at, run_id=run.run_id, status=run.status)
+                if not write_over(self._file(run.key), _bytes_of(told)):
+                    self._write(told)
 
     def release(self, key: str) -> None:
         """Give back a claimed key that no run was made for."""
@@ -83,13 +103,23 @@ class KeyRing:
             if note is not None and note.run_id is None and note.owner == this_process():
                 self._file(key).unlink(missing_ok=True)
 
+    def forget(self, key: str, run_id: str) -> None:
+        """The run is no more, by somebody's will: the key is free, unless it stands for another run by now."""
+        with self._alone():
+            note = self._note(key)
+            if note is not None and note.run_id == run_id:
+                self._file(key).unlink(missing_ok=True)
+
     def _held(self, note: KeyNote) -> Claim | None:
         """The claim's result where the key is not free. Raises UsageError."""
         if note.run_id is not None:
             try:
                 run = self._read_run(note.run_id)
             except RunNotFound:
-                return None  # its record was removed
+                if note.status == "failed":
+                    return None
+                if note.status == "answered" or state_of(note.owner) is OwnerState.DEAD:
+                    raise _lost(note, self._file(note.key)) from None
             except RecordDamaged:
                 pass  # its owner is about to write it, or died over it
             else:
@@ -122,13 +152,29 @@ class KeyRing:
         except RecordDamaged as error:
             raise _unreadable(error.message, path) from error
 
-    def _write(self, note: KeyNote) -> None:
-        write_file(self._file(note.key), encode(note.model_dump(mode="json")), durable=self._durable)
+    def _write(self, note: KeyNote, *, room: int = 0) -> None:
+        data = _bytes_of(note)
+        write_file(self._file(note.key), data.ljust(len(data) + room), durable=self._durable)
+
+
+def _bytes_of(note: KeyNote) -> bytes:
+    return encode(note.model_dump(mode="json"))
 
 
 def _unreadable(message: str, path: Path) -> RecordDamaged:
     hint = "look whether its run was answered (run.json names the key), then remove that file: it frees the key"
     return RecordDamaged(message, hint=hint, path=str(path), offset=0)
+
+
+def _lost(note: KeyNote, path: Path) -> UsageError:
+    what = "was answered" if note.status == "answered" else "may have been answered"
+    return UsageError(
+        f"key {note.key!r} stands for run {note.run_id}, which {what}, and whose record is not there any more",
+        hint=f"use another key; to buy the answer again with this one, remove {path}",
+        key=note.key,
+        run_id=note.run_id,
+        file=str(path),
+    )
 
 
 def _taken(note: KeyNote, path: Path, *, elsewhere: bool) -> UsageError:

@@ -69,10 +69,12 @@ class RunStore:
                         self.live.leave(run_id)
                         continue
                     write_new(folder.path / PROMPT_FILE, prompt)
-                    if key is not None:
-                        self.keys.bind(key, run_id)
                     folder.write(RunRecord(run_id=run_id, key=key, owner=owner, created_at=now, **fields))
+                    if key is not None:  # last: a key whose run has no record has lost it
+                        self.keys.bind(key, run_id)
                 except BaseException:
+                    if key is not None:
+                        self.keys.forget(key, run_id)
                     shutil.rmtree(folder.path, ignore_errors=True)
                     self.live.leave(run_id)
                     raise

@@ -10,7 +10,7 @@ from atomic.record import RunRecord, RunStore
 from atomic.recovery import claim
 from atomic.runner.facts import RunRequest, RunResult
 from atomic.runner.live import LiveRun
-from atomic.runner.recording import create_run, recorded_result
+from atomic.runner.recording import create_run, recorded_result, refuse_another
 from atomic.runner.seams import KeyIsBad, OnEvent, RunAttempt, Seams
 from atomic.session import run_attempt as run_session
 
@@ -34,14 +34,16 @@ async def execute(
     ``key_is_bad`` asks a provider whether it refuses the credential of a model that failed for `auth`; without it no
     credential cools down. ``clock`` gives seconds since the epoch, ``sleep`` waits for seconds.
 
-    Raises UsageError for a key whose run is on its way, PlaceError or RecordError where the record cannot be written.
+    Raises UsageError for a key whose run is on its way, or was answered and had another prompt or folder, PlaceError or
+    RecordError where the record cannot be written.
     When cancelled, the run is recorded as cancelled (as answered, where the attempt already had its answer), and the
     CancelledError goes on.
     """
     if request.key is not None:
         answered = await _claimed(store, request.key)
         if answered is not None:
-            return await asyncio.to_thread(recorded_result, store, answered, request.prompt)
+            await asyncio.to_thread(refuse_another, store, answered, request)
+            return await asyncio.to_thread(recorded_result, store, answered)
     folder = create_run(store, request, flow_run_id)
     seams = Seams(run_attempt, on_event, {} if cooldowns is None else cooldowns, key_is_bad, clock, sleep)
     return await LiveRun(request, store, folder, seams).to_its_end()

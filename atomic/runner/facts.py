@@ -54,6 +54,7 @@ class RunResult(Facts):
     record: str = ""
     flow_run_id: str | None = None
     warnings: tuple[str, ...] = ()
+    recorded: bool = False  # the answer of an earlier run with the same key: nothing was bought
     verdicts: tuple[Verdict, ...] = Field(default=(), repr=False)  # of the attempts, in order
 
     @property

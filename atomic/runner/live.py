@@ -12,6 +12,7 @@ from atomic.models import ModelRef
 from atomic.policy import Attempted, End, Move, Start, Step, cools, decide
 from atomic.policy.endings import name_of
 from atomic.record import AttemptRecord, AttemptSummary, RunFolder, RunRecord, RunStore
+from atomic.record.restore import made_again
 from atomic.runner.costs import can_be_priced, left_of, priced
 from atomic.runner.facts import (
     AttemptEnded,
@@ -24,7 +25,7 @@ from atomic.runner.facts import (
     RunStarted,
     Waiting,
 )
-from atomic.runner.recording import run_place
+from atomic.runner.recording import kept, run_place
 from atomic.runner.results import concluded, result_of, verdicts_of, with_attempts
 from atomic.runner.seams import Seams
 from atomic.session import AttemptSpec
@@ -144,6 +145,7 @@ class LiveRun:
 
     async def _finish(self, end: End) -> RunResult:
         now = self._seams.clock()
+        self._see_that_it_is_there()
         self._record = concluded(self._record, self._attempts, end, ended_at=now, warnings=self._warnings)
         # In a thread: it is forced to the disk, and may be moved to another machine.
         await _to_its_end(asyncio.to_thread(self._folder.finish, self._record))
@@ -170,7 +172,12 @@ class LiveRun:
             with suppress(RecordError):  # it may not have got as far as its first file
                 self._attempts.append(self._folder.attempt(n).read())
 
+    def _see_that_it_is_there(self) -> None:
+        if made_again(self._folder, kept(self._store, self._request.prompt), self._attempts):
+            self._warnings.append(f"{self._folder.path} was removed during the run, and was made again")
+
     def _write(self, record: RunRecord) -> None:
+        self._see_that_it_is_there()
         self._record = record
         self._folder.write(record)
 

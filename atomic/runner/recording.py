@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import platform
@@ -9,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import orjson
 
-from atomic.errors import RecordDamaged
+from atomic.errors import RecordDamaged, UsageError
 from atomic.policy import FallbackPolicy
 from atomic.record import RunFolder, RunRecord, RunStore
 from atomic.record.layout import run_path
@@ -20,7 +21,7 @@ from atomic.runner.results import result_of, verdicts_of
 def create_run(store: RunStore, request: RunRequest, flow_run_id: str | None) -> RunFolder:
     """A new run in the store, with all that is known before its first attempt. Raises PlaceError, RecordError."""
     return store.create(
-        _kept(store, request.prompt),
+        kept(store, request.prompt),
         key=request.key,
         name=request.name,
         batch=request.batch,
@@ -36,9 +37,27 @@ def create_run(store: RunStore, request: RunRequest, flow_run_id: str | None) ->
     )
 
 
-def recorded_result(store: RunStore, record: RunRecord, prompt: bytes) -> RunResult:
-    """The result of a run that was answered before, for the caller who asks again with its key and this prompt.
-    Raises RecordError."""
+def refuse_another(store: RunStore, answered: RunRecord, request: RunRequest) -> None:
+    """See that a run that was answered before is the one that is asked for again with its key: one key, one prompt in
+    one folder. A recorded prompt that cannot be read is no other one. Raises UsageError, RecordError."""
+    differs = []
+    with contextlib.suppress(RecordDamaged):
+        if store.open(answered.run_id).prompt not in (request.prompt, kept(store, request.prompt)):
+            differs.append("another prompt")
+    if answered.cwd and answered.cwd != str(request.cwd):
+        differs.append(f"another folder ({answered.cwd})")
+    if differs:
+        raise UsageError(
+            f"key {request.key!r} stands for run {answered.run_id}, which had {' and '.join(differs)}",
+            hint=f"give another key; `atomic-flows history show {answered.run_id}` shows what was asked and answered",
+            key=request.key,
+            run_id=answered.run_id,
+            differs=tuple(differs),
+        )
+
+
+def recorded_result(store: RunStore, record: RunRecord) -> RunResult:
+    """The result of a run that was answered before, for the caller who asks again with its key. Raises RecordError."""
     folder = store.open(record.run_id)
     attempts, damaged = [], []
     for attempt in folder.attempts():
@@ -48,13 +67,11 @@ def recorded_result(store: RunStore, record: RunRecord, prompt: bytes) -> RunRes
             damaged.append(error.message)
     if damaged:
         record = record.model_copy(update={"warnings": (*record.warnings, *damaged)})
-    if folder.prompt != _kept(store, prompt):
-        warning = f"key {record.key!r} stands for the answer to another prompt, which is returned: see the record"
-        record = record.model_copy(update={"warnings": (*record.warnings, warning)})
-    return result_of(record, verdicts_of(attempts), run_place(store, folder))
+    result = result_of(record, verdicts_of(attempts), run_place(store, folder))
+    return result.model_copy(update={"recorded": True})
 
 
-def _kept(store: RunStore, prompt: bytes) -> bytes:
+def kept(store: RunStore, prompt: bytes) -> bytes:
     """The prompt as the record has it."""
     return prompt if store.redact is None else store.redact.raw(prompt)
 

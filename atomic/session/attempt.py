@@ -14,6 +14,8 @@ from atomic.processes import Child, ProcessId, Steady, Swept, adoption, find, sw
 from atomic.record.facts import AttemptRecord, StreamFile
 from atomic.record.files import place_error
 from atomic.record.layout import SESSION_FILE, SESSION_FOLDER
+from atomic.record.restore import made_whole
+from atomic.regular import open_regular
 from atomic.session.facts import AttemptSpec, Progress
 from atomic.session.live import Live
 from atomic.session.overlay import take_away
@@ -55,14 +57,16 @@ async def run_attempt(spec: AttemptSpec, *, on_progress: Callable[[Progress], No
                 stderr=streams.stderr,
             )
         except (OSError, ValueError) as error:
-            live.close()
-            return await _conclude(spec, live, _not_started(prepared, error), steady)
+            try:
+                return await _conclude(spec, live, _not_started(prepared, error), steady)
+            finally:
+                live.close()
     failure: BaseException | None = None
     stopped: StopReason | None = StopReason.CANCELLED
     try:
         # From here to the first await nothing can be cancelled, and from there on nothing is lost by it.
         live.begin(child)
-        spec.folder.write(live.record)
+        _note(spec, live.record)
         stopped = await live.over
     except asyncio.CancelledError:
         steady.cancelled = True
@@ -75,6 +79,7 @@ async def run_attempt(spec: AttemptSpec, *, on_progress: Callable[[Progress], No
     except OSError as error:
         raise place_error(error, spec.folder.path, "conclude the attempt in") from error
     finally:
+        live.close()
         if failure is not None:
             raise failure
     if steady.cancelled:
@@ -124,13 +129,24 @@ async def _sweep(spec: AttemptSpec, live: Live, stopped: StopReason | None, stea
     return swept
 
 
+def _note(spec: AttemptSpec, record: AttemptRecord) -> None:
+    """Write down whose process the agent is. Raises PlaceError, RecordError."""
+    try:
+        spec.folder.write(record)
+    except AtomicError:
+        if spec.folder.path.is_dir():
+            raise
+        # The agent was quick to take its folder away, which is made again at its end.
+
+
 async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Steady) -> AttemptRecord:
     """Put the stream to rest and write the final ``attempt.json``."""
 
     def conclude() -> AttemptRecord:
         if spec.agent.settings:
             take_away(spec.folder.overlay)
-        said = masked(verdict, live.masker)
+        lost = made_whole(spec.folder, spec.prompt, live.stream, read=live.framer.stats.bytes)
+        said = masked(verdict.warned(*lost), live.masker)
         stream: StreamFile | None = None
         redacted = False
         try:
@@ -140,7 +156,7 @@ async def _conclude(spec: AttemptSpec, live: Live, verdict: Verdict, steady: Ste
             stream = spec.folder.finish()
         except AtomicError as error:
             # The stream is still there as it was written: the verdict is worth more than its compression.
-            said = said.model_copy(update={"warnings": (*said.warnings, error.message)})
+            said = said.warned(error.message)
         record = live.record.concluded(
             said,
             ended_at=time.time(),
@@ -164,7 +180,7 @@ def _with_warnings(verdict: Verdict, child: Child, swept: Swept) -> Verdict:
     ]
     if not child.exited.done():
         warnings.append(f"the agent (process {child.pid}) hangs in the system and could not be ended")
-    return verdict.model_copy(update={"warnings": (*verdict.warnings, *warnings)}) if warnings else verdict
+    return verdict.warned(*warnings)
 
 
 def _not_started(prepared: Prepared, error: OSError | ValueError) -> Verdict:
@@ -181,7 +197,7 @@ def _ends(path: Path) -> str:
         size = path.stat().st_size
         if size == 0:
             return ""
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(STDERR_END)
             file.seek(max(size - STDERR_END, len(head)))
             tail = file.read(STDERR_END)

@@ -92,16 +92,21 @@ class Live:
         """Let go of the stream."""
         self.leave()
         self.over.cancel()
-        self.fold.feed(self._follower.close(), at=self._loop.time())
+        self._follower.close()
 
     async def read_to_end(self, steady: Steady) -> None:
-        """Read what the agent wrote last, whatever its size, and close."""
+        """Read what the agent wrote last, whatever its size."""
         self.leave()
         self._read()
         while self._follower.more:
             await steady.sleep(0)
             self._read()
-        self.close()
+        self.fold.feed(self._follower.end(), at=self._loop.time())
+
+    @property
+    def stream(self) -> int:
+        """The descriptor by which the agent's stream was read: what it wrote, whatever became of the file."""
+        return self._follower.fileno()
 
     def descendants(self) -> tuple[ProcessId, ...]:
         """The processes that were seen below the agent."""

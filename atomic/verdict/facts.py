@@ -105,6 +105,10 @@ class Verdict(Facts):
         """Whether the prompt was answered."""
         return self.status is Status.ANSWERED
 
+    def warned(self, *warnings: str) -> Verdict:
+        """The same verdict with these warnings too."""
+        return self.model_copy(update={"warnings": (*self.warnings, *warnings)}) if warnings else self
+
     def moved(self, offsets: Mapping[int, int]) -> Verdict:
         """The same verdict on a stream whose lines begin elsewhere now: ``offsets`` by line number."""
         evidence = [one.model_copy(update={"offset": offsets.get(one.line, one.offset)}) for one in self.evidence]

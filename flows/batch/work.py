@@ -166,7 +166,7 @@ def _answered_all_the_same(item: ClaimedItem, store: RunStore) -> Outcome | None
         run = store.by_key(item.key)
         if run is None or run.status != "answered":
             return None
-        return _recorded(item, recorded_result(store, run, store.open(run.run_id).prompt), store)
+        return _recorded(item, recorded_result(store, run), store)
     except AtomicError:
         return None  # the next start finds it
 

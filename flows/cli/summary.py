@@ -54,6 +54,8 @@ def tell(result: RunResult, page: str | None = None) -> None:
         money(result.cost_usd),
     ]
     say(f"{head}  {paint(' · '.join(figures), DIM)}")
+    if result.recorded:
+        say("  this is the recorded answer of an earlier run with the same key: nothing was bought")
     if result.message and not result.answered:
         say(f"  {one_line(result.message, 1000)}")
         remedy = REMEDIES.get(result.kind) if result.kind else None

@@ -34,7 +34,17 @@ def test_what_has_grown_since_is_read(stream: Path) -> None:
         assert [record.type for record in follower.poll()] == ["turn_start"]
         append(stream, b'{"type":"agent_settled"}')
         assert follower.poll() == []
-        assert [record.type for record in follower.close()] == ["agent_settled"]
+        assert [record.type for record in follower.end()] == ["agent_settled"]
+
+
+def test_a_file_that_somebody_emptied_is_read_from_its_beginning(stream: Path) -> None:
+    with Follower(stream, Framer()) as follower:
+        append(stream, b'{"type":"agent_start"}\n')
+        assert [record.type for record in follower.poll()] == ["agent_start"]
+        stream.write_bytes(b"")
+        assert follower.poll() == []
+        append(stream, b'{"type":"turn_start"}\n')
+        assert [record.type for record in follower.poll()] == ["turn_start"]
 
 
 def test_one_poll_reads_a_bounded_piece_and_says_that_there_is_more(stream: Path) -> None:

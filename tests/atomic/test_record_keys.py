@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -78,14 +79,35 @@ def test_a_released_key_is_free_and_a_bound_one_stays(store: RunStore) -> None:
         store.claim("k")
 
 
-def test_a_key_whose_record_was_removed_is_free(store: RunStore) -> None:
+def test_a_key_is_not_bought_again_because_its_record_was_removed(store: RunStore) -> None:
     store.claim("k")
     folder = store.create(b"p", key="k")
     answered(folder)
-    for path in folder.path.iterdir():
-        path.unlink()
-    folder.path.rmdir()
+    shutil.rmtree(folder.path)
     assert store.by_key("k") is None
+    with pytest.raises(UsageError, match=f"{folder.run_id}, which was answered") as caught:
+        store.claim("k")
+    assert caught.value.hint is not None
+    assert caught.value.file in caught.value.hint
+    Path(caught.value.file).unlink()
+    assert store.claim("k") == Claim("k"), "as the hint says"
+
+
+def test_a_key_whose_run_failed_is_free_without_its_record(store: RunStore) -> None:
+    store.claim("k")
+    folder = store.create(b"p", key="k")
+    failed(folder)
+    shutil.rmtree(folder.path)
+    assert store.claim("k") == Claim("k")
+
+
+def test_a_forgotten_run_frees_its_key_and_no_other_s(store: RunStore) -> None:
+    store.claim("k")
+    folder = store.create(b"p", key="k")
+    answered(folder)
+    store.keys.forget("k", "another")
+    assert store.claim("k").answered is not None
+    store.keys.forget("k", folder.run_id)
     assert store.claim("k") == Claim("k")
 
 

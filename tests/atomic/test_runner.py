@@ -382,14 +382,31 @@ class TestKeys:
         first, _, _ = await carried_out(store, clock, TWO, bad(KIND.OVERFLOW), OK, key="triage")
         again, attempts, _ = await carried_out(store, clock, TWO, key="triage")
         assert attempts.specs == []
-        assert again == first
+        assert again.recorded
+        assert again.model_copy(update={"recorded": False}) == first
 
-    async def test_a_key_asked_for_another_prompt_is_warned_of(self, store: RunStore, clock: Clock) -> None:
-        await carried_out(store, clock, TWO, OK, key="triage")
-        other = RunRequest(prompt=b"else", policy=TWO, agent=Agent(), cwd=Path("/"), key="triage")
-        result = await execute(other, store=store, run_attempt=Scripted(clock=clock))
-        assert result.answer == "yes"
-        assert any("another prompt" in warning for warning in result.warnings)
+    @pytest.mark.parametrize(
+        ("prompt", "folder", "told"),
+        [
+            (b"else", "/", r"another prompt$"),
+            (b"do it", "/tmp", r"another folder \(/\)"),
+            (b"else", "/tmp", "another prompt and another folder"),
+        ],
+    )
+    async def test_an_answered_key_is_refused_for_another_prompt_or_folder(
+        self, store: RunStore, clock: Clock, prompt: bytes, folder: str, told: str
+    ) -> None:
+        first, _, _ = await carried_out(store, clock, TWO, OK, key="triage")
+        other = RunRequest(prompt=prompt, policy=TWO, agent=Agent(), cwd=Path(folder), key="triage")
+        with pytest.raises(UsageError, match=told) as caught:
+            await execute(other, store=store, run_attempt=Scripted(clock=clock))
+        assert caught.value.run_id == first.run_id
+        assert (await carried_out(store, clock, TWO, key="triage"))[0].answer == "yes", "it is as it was"
+
+    async def test_a_recorded_answer_is_given_without_its_prompt(self, store: RunStore, clock: Clock) -> None:
+        first, _, _ = await carried_out(store, clock, TWO, OK, key="triage")
+        (Path(first.record) / "prompt.md").unlink()
+        assert (await carried_out(store, clock, TWO, key="triage"))[0].answer == "yes"
 
     async def test_a_failed_run_s_key_is_free_again(self, store: RunStore, clock: Clock) -> None:
         await carried_out(store, clock, TWO, bad(KIND.REFUSAL), key="triage")

@@ -54,7 +54,7 @@ def follow(path: Path) -> None:
         follower.poll()
         while follower.more:
             follower.poll()
-        follower.close()
+        follower.end()
 
 
 async def naive(path: Path) -> None:

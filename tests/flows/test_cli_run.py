@@ -187,6 +187,11 @@ def test_a_key_is_answered_once(cli: CommandLine) -> None:
     first = cli.scripted("-m", "scripted/echo", "--key", "triage-1", "one")
     second = cli.scripted("-m", "scripted/crashed", "--key", "triage-1", "one")
     assert first.out == second.out == "one\n"
+    assert "nothing was bought" in second.err
+    assert "nothing was bought" not in first.err
+    other = cli.scripted("-m", "scripted/echo", "--key", "triage-1", "two")
+    assert (other.code, other.out) == (2, "")
+    assert "another prompt" in other.err
     assert len(cli.records()) == 1
 
 
