@@ -109,7 +109,7 @@ class BatchRun:
         names = await asyncio.to_thread(shared_names, request.form.agent, models)
         cooldowns = SharedCooldowns(database, names)
         await cooldowns.refresh()
-        spent = await database.apart(runs.spent, edition)
+        spent = await database.apart(runs.spent, edition.batch, edition.name)
         engine = Engine(
             request,
             edition,
@@ -126,7 +126,7 @@ class BatchRun:
 
     def _result(self, database: Database, edition: Edition, engine: Engine) -> BatchResult:
         counts = items.counts(database, edition.id)
-        spent = runs.spent(database, edition)
+        spent = runs.spent(database, edition.batch, edition.name)
         ending = self.stop.ending
         if ending is None or not counts.left:
             ending = Ending.LIMIT if counts.left else Ending.FINISHED

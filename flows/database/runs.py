@@ -2,47 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import case, delete, func, select
+from sqlalchemy import Connection, bindparam, case, delete, func, insert, select, text
 
 from atomic.record import AttemptRecord, RunRecord
 from atomic.record.files import encode
 from atomic.verdict.facts import Status, Usage, Verdict
+from flows.database import labels
+from flows.database.buckets import bucket_of
 from flows.database.engine import Database
-from flows.database.facts import Edition, Spent
+from flows.database.facts import Spent
 from flows.database.tables import attempts as a
+from flows.database.tables import days as d
 from flows.database.tables import runs as r
 
+PROMPT_HEAD = 300  # characters of a prompt that its row keeps
 _UNKNOWN = Verdict(status=Status.FAILED)  # of an attempt without a verdict: nothing was counted
+_TOKENS = ("input", "output", "cache_read", "cache_write")
+_COUNTED = ("turns", "tool_calls", "failed_tool_calls", "retries", "compactions", "first_event_at", "first_token_at")
+DAYS_LOCK = 0x64617973  # any number, the same for all: see flows.history.days
+
+_CLEAR = delete(a).where(a.c.run_id == bindparam("of"))
+_FORGET = delete(d).where(d.c.begins <= bindparam("at"), d.c.ends > bindparam("at"))
 
 
-def record_run(database: Database, run: RunRecord, attempts: Sequence[AttemptRecord], *, record: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A run as its record has it. ``record``: folder or URL of its files; ``prompt``: its beginning, without secrets;
+    None leaves what the row has."""
+
+    run: RunRecord
+    attempts: Sequence[AttemptRecord]
+    record: str
+    prompt: str | None = None
+
+
+def record_run(
+    database: Database, run: RunRecord, attempts: Sequence[AttemptRecord], *, record: str, prompt: str | None = None
+) -> None:
     """Write a run and its attempts as their records say, over what was written before. ``record``: folder or URL of its
-    files. Raises DatabaseError."""
-    row = _run_row(run, attempts, record)
-    insert = database.insert(r).values(row)
-    update = {name: insert.excluded[name] for name in row if name != "run_id"}
-    with database.writing() as connection:
-        connection.execute(insert.on_conflict_do_update(index_elements=[r.c.run_id], set_=update))
-        connection.execute(delete(a).where(a.c.run_id == run.run_id))
-        if attempts:
-            connection.execute(a.insert(), [_attempt_row(attempt) for attempt in attempts])
+    files; ``prompt``: its beginning. Raises DatabaseError."""
+    record_runs(database, [Recorded(run, attempts, record, prompt)])
 
 
-def spent(database: Database, edition: Edition) -> Spent:
+def record_runs(database: Database, found: Sequence[Recorded]) -> None:
+    """Write runs, of each id the last one, in one transaction. Raises DatabaseError."""
+    last = {one.run.run_id: one for one in found}
+    if last:
+        with database.writing() as connection:
+            put(database, connection, [last[run_id] for run_id in sorted(last)])
+
+
+def put(database: Database, connection: Connection, found: Sequence[Recorded]) -> None:
+    """The same within the connection's transaction; each id once."""
+    ids = [one.run.run_id for one in found]
+    hold_days(connection)
+    before = _rows(database, connection, ids)
+    labels.take(connection, {run_id: labels.labels_of(*rows) for run_id, rows in before.items()})
+    rows = [_run_row(one, before.get(one.run.run_id)) for one in found]
+    steps = {one.run.run_id: [_attempt_row(attempt) for attempt in one.attempts] for one in found}
+    new = database.insert(r)
+    update = {name: new.excluded[name] for name in rows[0] if name != "run_id"}
+    connection.execute(new.on_conflict_do_update(index_elements=[r.c.run_id], set_=update), rows)
+    if before:
+        connection.execute(_CLEAR, [{"of": run_id} for run_id in before])
+    if many := [step for of_run in steps.values() for step in of_run]:
+        connection.execute(insert(a), many)
+    labels.put(database, connection, {row["run_id"]: labels.labels_of(row, steps[row["run_id"]]) for row in rows})
+    connection.execute(_FORGET, [{"at": at} for at in {row["created_at"] for row in rows}])
+
+
+def remove(database: Database, connection: Connection, run_ids: Sequence[str]) -> None:
+    """Take runs out, with all that is theirs, within the connection's transaction."""
+    hold_days(connection)
+    before = _rows(database, connection, run_ids)
+    labels.take(connection, {run_id: labels.labels_of(*rows) for run_id, rows in before.items()})
+    connection.execute(delete(r).where(database.among(r.c.run_id, list(before))))
+    if before:
+        connection.execute(_FORGET, [{"at": at} for at in {run["created_at"] for run, _ in before.values()}])
+
+
+def hold_days(connection: Connection, *, alone: bool = False) -> None:
+    """Let nobody make a day's figures while runs are written, and the other way. On SQLite there is one writer."""
+    if connection.dialect.name == "postgresql":
+        how = "" if alone else "_shared"
+        connection.execute(text(f"SELECT pg_advisory_xact_lock{how}(:key)"), {"key": DAYS_LOCK})
+
+
+def spent(database: Database, batch: str, edition: str) -> Spent:
     """What the recorded runs of an edition used so far, those of earlier processes included. Raises DatabaseError."""
     tokens = r.c.input + r.c.output + r.c.cache_read + r.c.cache_write
     unpriced = case((r.c.cost_usd.is_(None) & (tokens > 0), 1), else_=0)
     sums = (func.coalesce(func.sum(value), 0) for value in (tokens, r.c.cost_usd, unpriced))
     with database.reading() as connection:
-        query = select(*sums).where(r.c.batch == edition.batch, r.c.edition == edition.name)
+        query = select(*sums).where(r.c.batch == batch, r.c.edition == edition)
         used, cost, unknown = connection.execute(query).one()
     return Spent(tokens=int(used), cost_usd=float(cost), unpriced=int(unknown))
 
 
-def _run_row(run: RunRecord, attempts: Sequence[AttemptRecord], record: str) -> dict[str, Any]:
+def _rows(
+    database: Database, connection: Connection, run_ids: Sequence[str]
+) -> dict[str, tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """The rows that are there of these runs, by their ids."""
+    query = select(r).where(database.among(r.c.run_id, run_ids)).with_for_update()
+    found: dict[str, tuple[Mapping[str, Any], list[Mapping[str, Any]]]] = {
+        row["run_id"]: (dict(row), []) for row in connection.execute(query).mappings()
+    }
+    if found:
+        steps = select(a.c.run_id, a.c.model, a.c.kind, a.c.answered_by)
+        for step in connection.execute(steps.where(database.among(a.c.run_id, list(found)))).mappings():
+            found[step["run_id"]][1].append(dict(step))
+    return found
+
+
+def _run_row(one: Recorded, before: tuple[Mapping[str, Any], object] | None) -> dict[str, Any]:
+    run = one.run
+    first_model = one.attempts[0].model if one.attempts else None
+    kept = before[0]["prompt"] if before else ""
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -50,13 +129,13 @@ def _run_row(run: RunRecord, attempts: Sequence[AttemptRecord], record: str) -> 
         "batch": run.batch,
         "edition": run.edition,
         "custom_id": run.custom_id,
-        "status": run.status,
+        "status": str(run.status),
         "kind": run.kind,
         "message": run.message,
-        "first_model": attempts[0].model if attempts else None,
+        "first_model": first_model,
         "answered_by": run.answered_by,
         "policy_digest": run.policy_digest,
-        "attempts": len(attempts),
+        "attempts": len(one.attempts),
         "created_at": run.created_at,
         "ended_at": run.ended_at,
         **_usage_row(run.usage, run.cost_usd),
@@ -64,21 +143,23 @@ def _run_row(run: RunRecord, attempts: Sequence[AttemptRecord], record: str) -> 
         "metadata": encode(run.metadata).decode(),
         "warnings": encode(run.warnings).decode(),
         "cwd": run.cwd,
-        "record": record,
+        "record": one.record,
         "flow_run_id": run.flow_run_id,
         "host": run.owner.host if run.owner else None,
         "user": run.owner.user if run.owner else None,
+        "prompt": kept if one.prompt is None else one.prompt[:PROMPT_HEAD],
+        "hopped": labels.hopped(run.status, first_model, run.answered_by),
+        "took": bucket_of(_between(run.created_at, run.ended_at)),
     }
 
 
 def _attempt_row(attempt: AttemptRecord) -> dict[str, Any]:
     seen = attempt.verdict or _UNKNOWN
-    counted = ("turns", "tool_calls", "failed_tool_calls", "retries", "compactions", "first_event_at", "first_token_at")
     return {
         "run_id": attempt.run_id,
         "n": attempt.n,
         "model": attempt.model,
-        "status": attempt.status,
+        "status": None if attempt.status is None else str(attempt.status),
         "kind": attempt.kind,
         "message": attempt.message,
         "answered_by": attempt.answered_by,
@@ -88,11 +169,17 @@ def _attempt_row(attempt: AttemptRecord) -> dict[str, Any]:
         "started_at": attempt.started_at,
         "ended_at": attempt.ended_at,
         "exit_code": attempt.exit_code,
-        **{name: getattr(seen, name) for name in counted},
+        **{name: getattr(seen, name) for name in _COUNTED},
         **_usage_row(seen.usage, seen.cost_usd),
+        "asked": labels.name_of(attempt.model),
+        "took": bucket_of(_between(attempt.started_at, attempt.ended_at)),
+        "waited": bucket_of(_between(attempt.started_at, seen.first_token_at)),
     }
 
 
+def _between(begin: float, end: float | None) -> float | None:
+    return None if end is None else end - begin
+
+
 def _usage_row(usage: Usage, cost_usd: float | None) -> dict[str, Any]:
-    tokens = ("input", "output", "cache_read", "cache_write")
-    return {**{name: getattr(usage, name) for name in tokens}, "cost_usd": cost_usd}
+    return {**{name: getattr(usage, name) for name in _TOKENS}, "cost_usd": cost_usd}

@@ -20,7 +20,9 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
+from sqlalchemy.dialects import postgresql
 
 # What one database or the other refuses in a text: NUL, and halves of surrogate pairs.
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
@@ -41,6 +43,8 @@ class Words(TypeDecorator[str]):
         return None if value is None else storable(value)
 
 
+# Ids are compared by their bytes: the order of a server's language is slower, and not by time in every language.
+RunId = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 Number = BigInteger().with_variant(Integer(), "sqlite")  # only an INTEGER is an alias of SQLite's row id
 
 metadata = MetaData(
@@ -149,7 +153,7 @@ def _usage() -> list[Column[Any]]:
 runs = Table(
     "runs",
     metadata,
-    Column("run_id", Text, primary_key=True),
+    Column("run_id", RunId, primary_key=True),  # ids sort by time: this is the order of every listing
     Column("name", Words),
     Column("key", Words),
     Column("batch", Words),
@@ -173,14 +177,16 @@ runs = Table(
     Column("flow_run_id", Text),
     Column("host", Words),
     Column("user", Words),
-    Index(None, "created_at"),
+    Column("prompt", Words, nullable=False, server_default=""),  # its beginning, for listings and for looking for words
+    Column("hopped", Boolean, nullable=False, server_default=false()),  # answered by another than the first model
+    Column("took", Integer),  # bucket of its seconds: see flows.database.buckets
     Index(None, "batch", "edition"),
 )
 
 attempts = Table(
     "attempts",
     metadata,
-    Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("run_id", RunId, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
     Column("n", Integer, primary_key=True, autoincrement=False),
     Column("model", Words),
     Column("status", Text),
@@ -201,4 +207,81 @@ attempts = Table(
     Column("retries", Integer, nullable=False),
     Column("compactions", Integer, nullable=False),
     *_usage(),
+    Column("asked", Words),  # the model without its level
+    Column("took", Integer),  # buckets of the seconds to its end …
+    Column("waited", Integer),  # … and to its first token
+)
+
+# By what runs are found: one row for everything that a run can be filtered by, and one for each run that has it. The
+# runs of a label come in the order of their ids, so that a page of any filter reads little more than it shows.
+labels = Table(
+    "labels",
+    metadata,
+    Column("id", Number, Identity(), primary_key=True),
+    Column("what", Text, nullable=False),  # of flows.database.labels
+    Column("value", Words, nullable=False),
+    UniqueConstraint("what", "value"),
+)
+
+run_labels = Table(
+    "run_labels",
+    metadata,
+    Column("label_id", Number, primary_key=True, autoincrement=False),
+    Column("run_id", RunId, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+# What the runs of a past day came to, by the days of one time zone. Made when it is asked for, dropped when a run of
+# that day is written: whatever is here is what the rows say.
+days = Table(
+    "days",
+    metadata,
+    Column("id", Number, Identity(), primary_key=True),
+    Column("zone", Text, nullable=False),
+    Column("number", Integer, nullable=False),  # days from 1970-01-01
+    Column("begins", Double, nullable=False),
+    Column("ends", Double, nullable=False),
+    UniqueConstraint("zone", "number"),
+    Index(None, "ends"),
+)
+
+
+def _of_day(*names: str) -> list[Column[Any]]:
+    """The day, and what is told apart on it; an empty text where nothing is known."""
+    day = Column("day_id", Number, ForeignKey("days.id", ondelete="CASCADE"), primary_key=True, autoincrement=False)
+    return [day, *(Column(name, Words, primary_key=True) for name in names)]
+
+
+day_outcomes = Table(
+    "day_outcomes",
+    metadata,
+    *_of_day("status", "kind"),
+    Column("runs", Integer, nullable=False),
+    Column("hopped", Integer, nullable=False),
+    Column("unpriced", Integer, nullable=False),
+    *_usage(),
+)
+
+day_models = Table(
+    "day_models",
+    metadata,
+    *_of_day("model", "status", "kind"),
+    Column("attempts", Integer, nullable=False),
+    Column("unpriced", Integer, nullable=False),
+    *_usage(),
+)
+
+day_hops = Table(
+    "day_hops",
+    metadata,
+    *_of_day("source", "target", "kind"),
+    Column("runs", Integer, nullable=False),
+)
+
+day_times = Table(
+    "day_times",
+    metadata,
+    *_of_day("what", "model"),  # what: run | attempt | token
+    Column("bucket", Integer, primary_key=True, autoincrement=False),
+    Column("n", Integer, nullable=False),
 )

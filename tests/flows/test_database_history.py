@@ -77,10 +77,10 @@ def test_a_run_is_written_over_what_was_written_before(database: Database) -> No
 
 def test_what_an_edition_spent_counts_every_run_once_and_knows_what_it_does_not_know(database: Database) -> None:
     edition = editions.begin(database, "nightly", edition="e")
-    assert runs.spent(database, edition) == Spent(tokens=0, cost_usd=0, unpriced=0)
+    assert runs.spent(database, edition.batch, edition.name) == Spent(tokens=0, cost_usd=0, unpriced=0)
     for n, cost in enumerate((0.5, 0.25, None)):
         one = RUN.model_copy(update={"run_id": f"20260101-000000-2222222{n + 2}", "cost_usd": cost})
         runs.record_run(database, one, [], record="")
         runs.record_run(database, one, [], record="")
     runs.record_run(database, RUN.model_copy(update={"run_id": "other", "edition": "f"}), [], record="")
-    assert runs.spent(database, edition) == Spent(tokens=60, cost_usd=0.75, unpriced=1)
+    assert runs.spent(database, edition.batch, edition.name) == Spent(tokens=60, cost_usd=0.75, unpriced=1)
