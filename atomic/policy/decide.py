@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from atomic.failures import FailureKind
-from atomic.policy.candidates import Candidates, failures
+from atomic.policy.candidates import Candidate, Candidates, failures
 from atomic.policy.cooldowns import credential_key, model_key
 from atomic.policy.defaults import DEFAULTS
 from atomic.policy.endings import DEFAULT_MODEL, accepted, answered, failed, name_of
 from atomic.policy.facts import Attempted, End, FallbackPolicy, Start, Step, Wait
 from atomic.policy.rules import Move, Rule
-
-_MOVED = {
-    Move.NEXT: "the next model",
-    Move.OTHER_PROVIDER: "a model of another provider, else the next,",
-    Move.LARGER_WINDOW: "a model with a larger window, else the next,",
-}
 
 
 def decide(
@@ -54,8 +48,7 @@ def decide(
         return failed(policy, attempts, f"the policy stops on {last.kind}")
     chosen = candidates.choose(rule.then, last.model)
     if chosen is not None:
-        moved = "the same model again" if chosen == last.model else _MOVED[rule.then]
-        return Start(chosen, f"{moved} after {last.kind}", carry_from)
+        return Start(chosen, f"{_moved(rule.then, last.model, chosen, windows or {})} after {last.kind}", carry_from)
     return _wait(policy, attempts, candidates, patience)
 
 
@@ -142,6 +135,17 @@ def _end(policy: FallbackPolicy, attempts: Sequence[Attempted]) -> End | None:
         return failed(policy, attempts, "tools had run, and after_tools = stop")
     spent = _spent(policy, attempts)
     return None if spent is None else failed(policy, attempts, spent, FailureKind.BUDGET)
+
+
+def _moved(move: Move, last: Candidate, chosen: Candidate, windows: Mapping[str, int]) -> str:
+    """What the chosen model is to the last one, as far as the rule asked for it."""
+    if chosen == last or chosen is None or last is None:
+        return "the same model again"
+    if move is Move.OTHER_PROVIDER and chosen.provider != last.provider:
+        return "another provider's model"
+    if move is Move.LARGER_WINDOW and windows.get(chosen.name, 0) > windows.get(last.name, 0) > 0:
+        return "a model with a larger window"
+    return "the next model"
 
 
 def _acceptable(rule: Rule, last: Attempted) -> bool:

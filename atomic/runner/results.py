@@ -66,18 +66,24 @@ def verdicts_of(attempts: Sequence[AttemptRecord]) -> list[Verdict]:
 
 
 def _warnings(attempts: Sequence[AttemptRecord]) -> Iterator[str]:
-    """What should be known of the attempts: their verdicts' own warnings, another model than the one asked, the
-    agent's own retries (they multiply with the policy's), and a cost that nobody knows."""
+    """What should be known of the attempts, each thing once, with the attempts of which it is true."""
+    true_of: dict[str, list[int]] = {}
     for attempt in attempts:
-        verdict = attempt.verdict
-        if verdict is None:
-            continue
-        where = f"attempt {attempt.n}: "
-        yield from (where + warning for warning in verdict.warnings)
-        asked = None if attempt.model is None else ModelRef.parse(attempt.model).name
-        if asked is not None and verdict.answered_by not in (None, asked):
-            yield f"{where}{asked} was asked, {verdict.answered_by} answered"
-        if verdict.retries:
-            yield f"{where}the agent itself tried again {verdict.retries} {'time' if verdict.retries == 1 else 'times'}"
-        if verdict.cost_usd is None and verdict.usage.tokens:
-            yield f"{where}nobody knows what its {verdict.usage.tokens} tokens cost"
+        if attempt.verdict is not None:
+            for warning in _warnings_of(attempt, attempt.verdict):
+                true_of.setdefault(warning, []).append(attempt.n)
+    for warning, numbers in true_of.items():
+        yield f"attempt{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}: {warning}"
+
+
+def _warnings_of(attempt: AttemptRecord, verdict: Verdict) -> Iterator[str]:
+    """The verdict's own warnings, another model than the one asked, the agent's own retries (they multiply with the
+    policy's), and a cost that nobody knows."""
+    yield from verdict.warnings
+    asked = None if attempt.model is None else ModelRef.parse(attempt.model).name
+    if asked is not None and verdict.answered_by not in (None, asked):
+        yield f"{asked} was asked, {verdict.answered_by} answered"
+    if verdict.retries:
+        yield f"the agent itself tried again {verdict.retries} {'time' if verdict.retries == 1 else 'times'}"
+    if verdict.cost_usd is None and verdict.usage.tokens:
+        yield f"nobody knows what its {verdict.usage.tokens} tokens cost"

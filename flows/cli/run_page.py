@@ -12,6 +12,7 @@ from atomic.text import Masker, one_line, printable
 from flows.cli.figures import clock, count, duration, money, several
 from flows.cli.output import BOLD, CYAN, DIM, GREEN, RED, paint
 from flows.cli.sentences import OWN_MODEL
+from flows.cli.spoken import spoken
 from flows.cli.verdict_lines import MESSAGE, evidence_lines, warning_lines, work_lines
 
 SHOWN = 600  # characters of prompt and answer; the whole of them is in the record
@@ -81,7 +82,7 @@ def _attempt(one: AttemptSummary, record: AttemptRecord | None) -> Iterator[str]
     carry = _out("  went on with what was done", DIM) if one.carry else ""
     yield f"{_out(f'attempt {one.n}', BOLD)} · {one_line(one.model or OWN_MODEL)}  {came_to}{carry}"
     if one.message:
-        yield f"  {one_line(one.message, MESSAGE)}"
+        yield f"  {one_line(spoken(one.message), MESSAGE)}"
     if one.retry_at is not None:
         yield f"  not again before {clock(one.retry_at)}"
     if record is None:

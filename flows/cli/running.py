@@ -11,7 +11,7 @@ from atomic.processes import adopting_orphans
 from atomic.project_trust import skipped_files
 from atomic.providers import key_check
 from atomic.record import RunStore
-from atomic.runner import RunRequest, RunResult, choose_policy, execute, open_store, prepare
+from atomic.runner import RunRequest, choose_policy, execute, open_store, prepare
 from atomic.settings import Settings, load_settings
 from atomic.text import printable
 from flows.cli.output import DIM, paint, say, write, write_json
@@ -47,8 +47,7 @@ def carry_out(asked: Asked) -> Outcome:
             from flows.cli.through_prefect import through_prefect
 
             outcome = through_prefect(settings, request, store, agent=asked.agent, mode=mode, slash=asked.slash)
-    if outcome.result is not None:
-        _show(asked, outcome.result, outcome.page)
+    _show(asked, outcome, request.policy, asked.policy or settings.default_policy)
     return outcome
 
 
@@ -61,6 +60,11 @@ def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
 
 
 def _hints(request: RunRequest) -> None:
+    limits = request.policy.limits
+    bounds = [f"${limits.cost_usd:g}"] if limits.cost_usd else []
+    bounds += [f"{limits.tokens:,} tokens"] if limits.tokens else []
+    if bounds:
+        say(paint(f"at most {' and '.join(bounds)}, all attempts together", DIM))
     skipped = skipped_files(request.agent, request.cwd)
     if skipped.files and not skipped.decided:
         names = printable(skipped.names(request.cwd))
@@ -79,11 +83,14 @@ def _direct(settings: Settings, request: RunRequest, store: RunStore) -> Outcome
     return Outcome(result, exit_code(result))
 
 
-def _show(asked: Asked, result: RunResult, page: str | None) -> None:
+def _show(asked: Asked, outcome: Outcome, policy: FallbackPolicy, name: str) -> None:
+    result = outcome.result
+    if result is None:
+        return
     try:
         if asked.as_json:
             write_json(result.to_json())
         elif result.answer is not None and result.answered:
             write(result.answer if result.answer.endswith("\n") else f"{result.answer}\n")
     finally:
-        tell(result, page)  # also where the answer could not be printed: it is on record
+        tell(result, policy, name, outcome.page)  # also where the answer could not be printed: it is on record

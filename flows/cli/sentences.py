@@ -9,6 +9,7 @@ from atomic.session import Progress
 from atomic.text import one_line
 from flows.cli.figures import clock, count, duration, money
 from flows.cli.output import BOLD, CYAN, DIM, RED, YELLOW
+from flows.cli.spoken import spoken
 
 Piece = tuple[str, str]  # text, and the code of its colour ("" for none)
 OWN_MODEL = "the agent's own model"
@@ -31,7 +32,7 @@ def sentence(event: RunEvent) -> list[Piece]:
             ("✗ ", RED),
             (f"attempt {event.n} failed: ", ""),
             (str(verdict.kind), RED),
-            (f"  {one_line(verdict.message, MESSAGE)}", DIM),
+            (f"  {one_line(spoken(verdict.message), MESSAGE)}", DIM),
         ]
     if isinstance(event, Waiting):
         left = duration(event.until - time.time())

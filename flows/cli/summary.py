@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from atomic.errors import EXIT_ANSWERED, EXIT_BUDGET, EXIT_FAILED, EXIT_USAGE
 from atomic.failures import FailureKind
+from atomic.policy import FallbackPolicy
+from atomic.policy.rules import Move
 from atomic.recovery import Recovered
 from atomic.runner import RunResult
 from atomic.text import one_line, printable
 from flows.cli.figures import count, duration, money
 from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, paint, say
 from flows.cli.sentences import OWN_MODEL
+from flows.cli.spoken import spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +28,10 @@ class Outcome:
 
 # The others are plain failures. An agent that is not set up sent nothing, just as with a wrong option here.
 EXIT_CODES = {FailureKind.BUDGET: EXIT_BUDGET, FailureKind.CONFIGURATION: EXIT_USAGE}
-# Where another model would not have helped.
+# What helps where another model would not have.
 REMEDIES = {
     FailureKind.UNREADABLE: "what ran is no agent that is known here: check --agent, or [agent] in the settings",
+    FailureKind.BUDGET: "--max-cost and --max-tokens (limits.cost_usd, limits.tokens) set the budget of a run",
     FailureKind.CONFIGURATION: "what the agent said of it is in stderr.txt of the attempt",
 }
 CELL = 60  # characters of a table's widest column
@@ -40,8 +44,9 @@ def exit_code(result: RunResult) -> int:
     return EXIT_CODES.get(result.kind, EXIT_FAILED) if result.kind else EXIT_FAILED
 
 
-def tell(result: RunResult, page: str | None = None) -> None:
-    """How it ended, what it took, where the record is and how to look at it. ``page``: of the run in Prefect's UI."""
+def tell(result: RunResult, policy: FallbackPolicy, name: str, page: str | None = None) -> None:
+    """How it ended, what it took, where the record is and how to look at it. ``policy`` is that of the run, by its
+    ``name`` in the settings; ``page``: of the run in Prefect's UI."""
     if result.answered:
         head = f"{paint('✓ answered', GREEN, BOLD)} by {one_line(result.answered_by or OWN_MODEL)}"
     else:
@@ -58,17 +63,26 @@ def tell(result: RunResult, page: str | None = None) -> None:
         say("  this is the recorded answer of an earlier run with the same key: nothing was bought")
     if result.message and not result.answered:
         say(f"  {one_line(result.message, 1000)}")
-        remedy = REMEDIES.get(result.kind) if result.kind else None
-        if remedy is None and len({attempt.model for attempt in result.attempts}) == 1:
-            remedy = "one model was tried; -m MODEL -m MODEL names the ones to fall back to"
-        if remedy is not None:
-            say(paint(f"  {remedy}", DIM))
+        if (advice := remedy(result, policy, name)) is not None:
+            say(paint(f"  {one_line(advice, 500)}", DIM))
     for warning in result.warnings:
         say(f"  {paint('warning', YELLOW)} {one_line(warning, 500)}")
     say(f"  {paint('record', DIM)}  {printable(result.record)}")
     say(f"  {paint('look', DIM)}    atomic-flows explain {result.run_id} · atomic-flows record cat {result.run_id}")
     if page is not None:
         say(f"  {paint('page', DIM)}    {printable(page)}")
+
+
+def remedy(result: RunResult, policy: FallbackPolicy, name: str) -> str | None:
+    """What might have helped a run that nobody answered; None where nothing is known to."""
+    kind = result.kind
+    if kind is None or kind in REMEDIES:
+        return None if kind is None else REMEDIES[kind]
+    if policy.rule(kind).then is Move.STOP:
+        return None if kind is FailureKind.CANCELLED else f'[policy.{name}.on] {kind} = "next" would go on after {kind}'
+    if len({attempt.model for attempt in result.attempts}) == 1 and len(policy.models) <= 1:
+        return "one model was tried; -m MODEL -m MODEL names the ones to fall back to"
+    return None
 
 
 def tell_recovered(found: Recovered) -> None:
@@ -86,7 +100,7 @@ def table(result: RunResult) -> list[str]:
             str(attempt.n),
             one_line(attempt.model or OWN_MODEL, CELL),
             "answered" if attempt.status == "answered" else str(attempt.kind),
-            one_line(attempt.message, CELL),
+            one_line(spoken(attempt.message), CELL),
         )
         for attempt in result.attempts
     ]
