@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-RUN_AGAIN, LIMITS, PREFECT = "What runs", "Limits", "Prefect"
+from flows.cli.numbers import count, dollars, some
+
+WHO, RUN_AGAIN, LIMITS, PREFECT = "Who answers", "What runs", "Limits", "Prefect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,85 +28,224 @@ def batch(
     input: Annotated[  # noqa: A002 - what it is called everywhere
         Path, typer.Argument(metavar="INPUT", help="JSONL, CSV, YAML, OpenAI batch lines, or text, a prompt a line.")
     ],
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The batch's name; default: the input's.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of results.jsonl; default: NAME-results beside it.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Sessions at a time.")] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="provider/id[:level]; again for the ones to fall back to."),
-    ] = None,
-    policy: Annotated[str | None, typer.Option("--policy", "-p", help="A policy of the settings.")] = None,
     template: Annotated[
-        Path | None, typer.Option("--template", help="A Jinja2 file that makes a prompt of each row.")
+        Path | None,
+        typer.Option("--template", metavar="FILE", help="A Jinja2 file that makes a prompt of each row of the input."),
     ] = None,
     format: Annotated[  # noqa: A002
-        str | None, typer.Option("--format", help="The input's format, where its name does not say it.")
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="The input's format: jsonl, csv, yaml, openai, text …; default: by its name.",
+        ),
     ] = None,
-    cwd: Annotated[Path | None, typer.Option("--cwd", "-C", help="The folder the agent works in.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", "-n", metavar="NAME", help="The batch's name, by which it goes on; default: the input's."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder of results.jsonl; default: NAME-results beside the input."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Sessions at a time, 1 to 1000; default: batch.concurrency, 4 unless set.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what it came to as one JSON object, in place of the results' file.")
+    ] = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="PROVIDER/ID",
+            help="A model, as provider/id or provider/id:level; again for those to fall back to. For items that "
+            "name none.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="A policy of the settings, for items that name none; default: default_policy, else `default`.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", help="The agent's command, or `scripted`.", metavar="COMMAND")
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="COMMAND",
+            help="The agent's command line, or `scripted`; default: agent.command of the settings, else atomic or "
+            "pi on PATH.",
+            rich_help_panel=WHO,
+        ),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be repeated.")] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what it came to as one JSON object.")] = False,
-    slash: Annotated[bool, typer.Option("--slash", help="Prompts may be the agent's / commands.")] = False,
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            "--cwd",
+            "-C",
+            metavar="FOLDER",
+            help="The folder the agent works in, for items that name none; default: this one.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option("--tag", "-t", metavar="TAG", help="A tag of every run; may be repeated.", rich_help_panel=WHO),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Settings file in place of the project's atomic-flows.toml.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    slash: Annotated[
+        bool,
+        typer.Option("--slash", help="Let prompts that begin with / be the agent's own commands.", rich_help_panel=WHO),
+    ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Check all, say what it would come to, and stop.", rich_help_panel=RUN_AGAIN),
+        typer.Option(
+            "--dry-run",
+            help="Check all, say what it would come to and may cost at most, and stop: nothing is spent.",
+            rich_help_panel=RUN_AGAIN,
+        ),
     ] = False,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, metavar="N", help="Run so many items now.", rich_help_panel=RUN_AGAIN),
+        typer.Option(
+            "--limit",
+            parser=some,
+            metavar="N",
+            help="Run at most so many items now; the same command goes on with the rest. Default: all.",
+            rich_help_panel=RUN_AGAIN,
+        ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run the failed items again.", rich_help_panel=RUN_AGAIN)
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Run the failed items again too; the answered ones stay.",
+            rich_help_panel=RUN_AGAIN,
+        ),
     ] = False,
-    redo: Annotated[bool, typer.Option("--redo", help="Run all items again.", rich_help_panel=RUN_AGAIN)] = False,
-    new: Annotated[bool, typer.Option("--new", help="Begin another edition.", rich_help_panel=RUN_AGAIN)] = False,
+    redo: Annotated[
+        bool,
+        typer.Option(
+            "--redo",
+            help="Run all items again, the answered ones too: they are paid for again.",
+            rich_help_panel=RUN_AGAIN,
+        ),
+    ] = False,
+    new: Annotated[
+        bool,
+        typer.Option(
+            "--new", help="Begin another edition: all items from the start, beside the old.", rich_help_panel=RUN_AGAIN
+        ),
+    ] = False,
     edition: Annotated[
         str | None,
-        typer.Option("--edition", help="The edition to go on with, or to begin.", rich_help_panel=RUN_AGAIN),
+        typer.Option(
+            "--edition",
+            metavar="NAME",
+            help="The edition to go on with, or to begin; default: the last one.",
+            rich_help_panel=RUN_AGAIN,
+        ),
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option("--max-cost", min=0, metavar="USD", help="Spend no more, in all.", rich_help_panel=LIMITS),
+        typer.Option(
+            "--max-cost",
+            parser=dollars,
+            metavar="USD",
+            help="Dollars of the edition, all items together; reaching it ends the batch with exit code 3, a larger "
+            "one goes on. Default: no bound.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option("--max-tokens", min=0, metavar="N", help="Use no more, in all.", rich_help_panel=LIMITS),
+        typer.Option(
+            "--max-tokens",
+            parser=count,
+            metavar="N",
+            help="Tokens of the edition, read and written, all items together; likewise.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     on_budget: Annotated[
         Literal["finish", "stop"],
         typer.Option(
-            "--on-budget", help="When that is reached: finish what is live, or stop it.", rich_help_panel=LIMITS
+            "--on-budget",
+            help="When a budget is reached: finish lets live sessions end, stop ends them at once.",
+            rich_help_panel=LIMITS,
         ),
     ] = "finish",
     stop_after: Annotated[
         int | None,
         typer.Option(
             "--stop-after",
-            min=0,
+            parser=count,
             metavar="N",
-            help="Stop after so many failures of one kind in a row; 0: never.",
+            help="Stop after so many failures of one kind in a row with no answer between; 0: never. Default: "
+            "batch.stop_after, 20 unless set.",
             rich_help_panel=LIMITS,
         ),
     ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(
-            "--deadline", metavar="WHEN", help="Wait for cooldowns until 06:00, or for 6h.", rich_help_panel=LIMITS
+            "--deadline",
+            metavar="WHEN",
+            help="Wait for cooldowns until then: a time (06:00, 2026-12-01T06:00) or a span (90m, 6h). Default: as "
+            "long as it takes.",
+            rich_help_panel=LIMITS,
         ),
     ] = None,
     track: Annotated[
         Literal["session", "shard", "auto"] | None,
-        typer.Option("--track", help="What becomes a task in Prefect.", rich_help_panel=PREFECT),
+        typer.Option(
+            "--track",
+            help="What becomes a task in Prefect: each session, or each shard of 200 items; auto: sessions while they "
+            "are few. Default: batch.track.",
+            rich_help_panel=PREFECT,
+        ),
     ] = None,
     ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="A Prefect server for this batch alone.", rich_help_panel=PREFECT)
+        bool,
+        typer.Option(
+            "--ephemeral",
+            help="A Prefect server for this batch alone, gone afterwards; default: prefect.mode of the settings.",
+            rich_help_panel=PREFECT,
+        ),
     ] = False,
-    direct: Annotated[bool, typer.Option("--direct", help="Without Prefect.", rich_help_panel=PREFECT)] = False,
+    direct: Annotated[
+        bool,
+        typer.Option(
+            "--direct", help="Without Prefect: no server, no pages; the records are the same.", rich_help_panel=PREFECT
+        ),
+    ] = False,
 ) -> None:
     """Run every prompt of an input through its policy, an answer bought once.
 

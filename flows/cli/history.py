@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli import completion
+from flows.cli.numbers import some
 from flows.cli.output import page, say, write_json, write_json_line
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ LIMIT = 20  # runs: what fits on a screen
 
 
 def list_(
-    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="So many of the newest.")] = LIMIT,
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", parser=some, metavar="N", help="Show at most so many, the newest.")
+    ] = LIMIT,
     status: Annotated[
         list[str] | None, typer.Option("--status", "-s", help="running, answered or failed; may be repeated.")
     ] = None,

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from flows.cli import completion
+from flows.cli.numbers import count, dollars, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Asked:
     total: float | None = None
 
 
-LIMITS, PREFECT = "Limits", "Prefect"
+WHO, FINDING, LIMITS, PREFECT = "Who answers", "Record and output", "Limits", "Prefect"
 
 
 def run(
@@ -45,45 +46,154 @@ def run(
         typer.Option(
             "--model",
             "-m",
-            help="provider/id[:level]; again for the ones to fall back to.",
+            metavar="PROVIDER/ID",
+            help="A model, as provider/id or provider/id:level; give it again for those to fall back to, in order. "
+            "Takes the place of the policy's models.",
             autocompletion=completion.models,
+            rich_help_panel=WHO,
         ),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", "-p", help="A policy of the settings.", autocompletion=completion.policies),
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="The policy of the settings that says what is done on each failure; default: default_policy, else "
+            "`default`. `policy show` prints it.",
+            autocompletion=completion.policies,
+            rich_help_panel=WHO,
+        ),
     ] = None,
-    cwd: Annotated[Path | None, typer.Option("--cwd", "-C", help="The folder the agent works in.")] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="A name to find the run by.")] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", help="Idempotence: a second run with the key gives the recorded answer.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", help="A tag; may be repeated.")] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", help="The agent's command, or `scripted`.", metavar="COMMAND")
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="COMMAND",
+            help="The agent's command line, or `scripted`; default: agent.command of the settings, else atomic or "
+            "pi on PATH.",
+            rich_help_panel=WHO,
+        ),
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as one JSON object.")] = False,
-    slash: Annotated[bool, typer.Option("--slash", help="The prompt may be one of the agent's / commands.")] = False,
+    cwd: Annotated[
+        Path | None,
+        typer.Option(
+            "--cwd",
+            "-C",
+            metavar="FOLDER",
+            help="The folder the agent works in, and whose settings hold; default: this one.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Settings file in place of the project's atomic-flows.toml.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    slash: Annotated[
+        bool,
+        typer.Option(
+            "--slash",
+            help="Let a prompt that begins with / be one of the agent's own commands; it is refused otherwise.",
+            rich_help_panel=WHO,
+        ),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", "-n", metavar="NAME", help="A name to find the run by in `history`.", rich_help_panel=FINDING
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag",
+            "-t",
+            metavar="TAG",
+            help="A tag of the run, here and in Prefect; may be repeated.",
+            rich_help_panel=FINDING,
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            help="Buy the answer once: a later run with the same key gives the recorded one and starts nothing.",
+            rich_help_panel=FINDING,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print the whole result as one JSON object in place of the answer.",
+            rich_help_panel=FINDING,
+        ),
+    ] = False,
     max_cost: Annotated[
         float | None,
-        typer.Option("--max-cost", min=0, metavar="USD", help="Stop at this cost.", rich_help_panel=LIMITS),
+        typer.Option(
+            "--max-cost",
+            parser=dollars,
+            metavar="USD",
+            help="Dollars of the run, all attempts together; reaching it stops the run with exit code 3. 0: no bound. "
+            "Default: the policy's, none unless set.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=0, metavar="N", help="Stop at so many.", rich_help_panel=LIMITS)
+        int | None,
+        typer.Option(
+            "--max-tokens",
+            parser=count,
+            metavar="N",
+            help="Tokens of the run, read and written, all attempts together; likewise.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     idle: Annotated[
         float | None,
-        typer.Option("--idle", min=0, metavar="SECONDS", help="Silence of a session.", rich_help_panel=LIMITS),
+        typer.Option(
+            "--idle",
+            parser=seconds,
+            metavar="SECONDS",
+            help="Silence of a session while no tool runs; more is `stalled`, and the policy goes on. 0: no bound. "
+            "Default: the policy's, 900 unless set.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     total: Annotated[
         float | None,
-        typer.Option("--timeout", min=0, metavar="SECONDS", help="Length of a session.", rich_help_panel=LIMITS),
+        typer.Option(
+            "--timeout",
+            parser=seconds,
+            metavar="SECONDS",
+            help="Length of one session; more is `timeout`, on which a run stops by default. 0: no bound. Default: "
+            "the policy's, none unless set.",
+            rich_help_panel=LIMITS,
+        ),
     ] = None,
     ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="A Prefect server for this run alone.", rich_help_panel=PREFECT)
+        bool,
+        typer.Option(
+            "--ephemeral",
+            help="A Prefect server for this run alone, gone afterwards; default: prefect.mode of the settings.",
+            rich_help_panel=PREFECT,
+        ),
     ] = False,
-    direct: Annotated[bool, typer.Option("--direct", help="Without Prefect.", rich_help_panel=PREFECT)] = False,
+    direct: Annotated[
+        bool,
+        typer.Option(
+            "--direct",
+            help="Without Prefect: no server, no page; the record is the same.",
+            rich_help_panel=PREFECT,
+        ),
+    ] = False,
 ) -> None:
     """Run one prompt: through the models of the policy until one answers.
 

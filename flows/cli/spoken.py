@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-_DEEPEST = 4  # JSON inside a JSON's string
+_DEEPEST = 9  # objects in objects, and JSON inside a JSON's string
 _WORDS = ("message", "error", "errorMessage", "detail", "title", "error_description", "msg")  # the best first
 _TORN = re.compile(r'"message"\s*:\s*"((?:[^"\\]|\\.)+)')  # of JSON that somebody cut short
 

@@ -114,6 +114,7 @@ def test_a_dry_run_tells_all_and_starts_nothing(cli: CommandLine, prompts: Calla
         (["prompts.jsonl", "--max-cost", "5", "-m", "nobody/knows", "--agent", "true"], '[model."nobody/knows"] price'),
         (["prompts.jsonl", "-o", "prompts.jsonl"], "not a folder for results"),
         (["prompts.jsonl", "-j", "0"], "-j"),
+        (["prompts.jsonl", "-j", "1001"], "-j"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_spent(
