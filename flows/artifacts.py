@@ -100,6 +100,7 @@ def attempt_markdown(record: AttemptRecord, folder: str, masker: Masker) -> str:
             ("Carried on from the attempt before", "yes" if record.carry else None),
             ("Usage", usage_text(verdict.usage, verdict.cost_usd)),
             ("Work", _work(verdict)),
+            ("Check", str(verdict.check.outcome) if verdict.check else None),
             ("Exit code", "unknown" if verdict.exit_code is None else str(verdict.exit_code)),
             ("Record", code(masker(folder))),
             ("Stream", _stream(record)),
@@ -111,6 +112,9 @@ def attempt_markdown(record: AttemptRecord, folder: str, masker: Masker) -> str:
             f"- {code(one.event)}, line {one.line}, byte {one.offset}: {code(masker(one.text))}"
             for one in verdict.evidence[:MOST_EVIDENCE]
         ]
+    if verdict.check and verdict.check.output:
+        said = verdict.check.output.splitlines()[:MOST_EVIDENCE]
+        lines += ["", "### What the check said", "", *(f"- {code(masker(line))}" for line in said)]
     if verdict.warnings:
         lines += ["", "### Warnings", "", *(f"- {code(masker(text))}" for text in verdict.warnings[:MOST_WARNINGS])]
     return "\n".join(lines)

@@ -39,16 +39,16 @@ def decide(
     if end is not None:
         return end
     rule = policy.rule(last.kind)
-    carry_from = carry_source(policy, attempts)
+    told: dict[str, int | None] = {"carry_from": carry_source(policy, attempts), "rejected": rejected(attempts)}
     at = _retry_time(rule, attempts)
     if at is not None and at - now <= patience and candidates.free_at(last.model, at):
         why = f"retry {failures(attempts, last)} of {rule.retry} after {last.kind}"
-        return Start(last.model, why, carry_from) if at <= now else Wait(at, why)
+        return Start(last.model, why, **told) if at <= now else Wait(at, why)
     if rule.then is None or rule.then is Move.STOP:
         return failed(policy, attempts, f"the policy stops on {last.kind}")
     chosen = candidates.choose(rule.then, last.model)
     if chosen is not None:
-        return Start(chosen, f"{_moved(rule.then, last.model, chosen, windows or {})} after {last.kind}", carry_from)
+        return Start(chosen, f"{_moved(rule.then, last.model, chosen, windows or {})} after {last.kind}", **told)
     return _wait(policy, attempts, candidates, patience)
 
 
@@ -82,16 +82,28 @@ def cools(
 def carry_source(policy: FallbackPolicy, attempts: Sequence[Attempted]) -> int | None:
     """The number of the attempt whose conversation the next one should carry on; None when it should start fresh.
 
-    Tools must have run since the last fresh start and a session file must be there; what a carried attempt
-    overflowed with is not carried again.
+    Tools must have run since the last fresh start, or a check must have rejected an answer, and a session file must be
+    there; what a carried attempt overflowed with is not carried again.
     """
     last = attempts[-1]
-    if policy.after_tools != "carry" or (last.kind is FailureKind.OVERFLOW and last.carried):
-        return None
     chain = _chain(attempts)
-    if not _acted(chain):
+    if not _carries(policy, chain) or (last.kind is FailureKind.OVERFLOW and last.carried):
         return None
     return next((attempt.n for attempt in reversed(chain) if attempt.has_session), None)
+
+
+def rejected(attempts: Sequence[Attempted]) -> int | None:
+    """The number of the attempt whose answer a check rejected last."""
+    return next((one.n for one in reversed(attempts) if one.kind is FailureKind.REJECTED), None)
+
+
+def _carries(policy: FallbackPolicy, chain: Sequence[Attempted]) -> bool:
+    """Whether the policy wants this conversation to go on."""
+    if chain[-1].kind is FailureKind.REJECTED:
+        return policy.after_rejection == "carry"
+    if _acted(chain):
+        return policy.after_tools == "carry"
+    return policy.after_rejection == "carry" and rejected(chain) is not None
 
 
 def _begin(policy: FallbackPolicy, candidates: Candidates, patience: float) -> Step:

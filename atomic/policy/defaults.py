@@ -13,6 +13,16 @@ from atomic.policy.rules import Move, Rule
 MAX_ATTEMPTS = 8  # three or four models, each with a retry: more is a loop that a person should see
 MAX_WAIT = 900.0  # seconds; most rate limits pass within minutes, and someone is waiting for the answer
 CONTINUE_PROMPT = "Another model worked on this and was cut off. Look at what is done, then go on."
+OUTPUT = "{output}"  # where the text of a check goes in `rejected_prompt`
+REJECTED_PROMPT = (
+    f"A check did not accept the answer that was given. It said:\n\n{OUTPUT}\n\n"
+    "Look at what is done, put right what the check names, and answer again."
+)
+# What follows the run's own prompt where no conversation is carried.
+REJECTED_BEFORE = (
+    f"An earlier answer to this was not accepted by a check, which said:\n\n{OUTPUT}\n\n"
+    "What was changed for that answer may still be there."
+)
 INTERRUPTIONS = 3  # of one model in a run; one whose parent dies oftener needs a person, not another try
 
 Scope = Literal["model", "credential"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
@@ -22,7 +24,7 @@ from pydantic import (
 from atomic.errors import PolicyError
 from atomic.failures import FailureKind
 from atomic.models.ref import ModelRef
-from atomic.policy.defaults import CONTINUE_PROMPT, DEFAULTS, MAX_ATTEMPTS, MAX_WAIT
+from atomic.policy.defaults import CONTINUE_PROMPT, DEFAULTS, MAX_ATTEMPTS, MAX_WAIT, OUTPUT, REJECTED_PROMPT
 from atomic.policy.problems import policy_problem
 from atomic.policy.rules import Rule
 from atomic.verdict.facts import Facts, Verdict
@@ -34,6 +36,7 @@ STARTUP = 60.0  # seconds; the slowest agent measured writes its first byte with
 IDLE = 900.0  # seconds; a model that thinks hard is silent for minutes, not for a quarter of an hour
 TOOL = 3600.0  # seconds; test suites and builds take their time
 SETTLE = 10.0  # seconds; an agent that has said its last word needs only to close its files
+CHECK = 600.0  # seconds; a project's quick tests take minutes, and a model waits for what they say
 MOST = 2**63 - 1  # of anything counted: the largest integer that a JSON record holds
 
 
@@ -46,12 +49,14 @@ class Limits(Facts):
     tool: float = Field(default=TOOL, ge=0, description="seconds of one tool")
     total: float = Field(default=0, ge=0, description="seconds of a session; 0: no bound")
     settle: float = Field(default=SETTLE, ge=0, description="seconds that a process may stay after its end")
+    check: float = Field(default=CHECK, ge=0, description="seconds that the policy's check may take")
     turns: int = Field(default=0, ge=0, le=MOST, description="turns of a session; 0: no bound")
     tokens: int = Field(default=0, ge=0, le=MOST, description="tokens of a run, all attempts together; 0: no bound")
     cost_usd: float = Field(default=0, ge=0, description="dollars of a run, all attempts together; 0: no bound")
 
 
 AfterTools = Literal["carry", "fresh", "stop"]
+AfterRejection = Literal["carry", "fresh"]
 Seconds = Annotated[float, Field(ge=0)]
 Model = Annotated[
     ModelRef,
@@ -79,6 +84,20 @@ class FallbackPolicy(Facts):
     continue_prompt: str = Field(
         default=CONTINUE_PROMPT, description="what the next model is told when a conversation is carried"
     )
+    check: tuple[str, ...] = Field(
+        default=(),
+        description="a command that is run where the agent worked, with the answer on stdin: it accepts by exit code 0",
+    )
+    answer_schema: Path | None = Field(
+        default=None, alias="schema", description="a file with the JSON Schema that an answer must fit"
+    )
+    after_rejection: AfterRejection = Field(
+        default="carry", description="when a check rejected an answer: carry the conversation to the next model, fresh"
+    )
+    rejected_prompt: str = Field(
+        default=REJECTED_PROMPT,
+        description="what the next model is told when a rejected conversation is carried; {output}: the check's words",
+    )
     on: dict[FailureKind, Rule] = Field(default_factory=dict, description="what is done on each kind of failure")
     cooldown: dict[FailureKind, Seconds] = Field(
         default_factory=dict, description="seconds until another try, where the provider did not say when"
@@ -95,6 +114,10 @@ class FallbackPolicy(Facts):
             max_wait: float = MAX_WAIT,
             after_tools: AfterTools = "carry",
             continue_prompt: str = CONTINUE_PROMPT,
+            check: str | Sequence[str] = (),
+            schema: str | Path | None = None,
+            after_rejection: AfterRejection = "carry",
+            rejected_prompt: str = REJECTED_PROMPT,
             on: Mapping[str, str | Mapping[str, str | float] | Rule] = ...,
             cooldown: Mapping[str, float] = ...,
             limits: Limits | Mapping[str, float] = ...,
@@ -122,7 +145,7 @@ class FallbackPolicy(Facts):
             raise ValueError(f"{twice} is there twice; use `retry` to try a model again")
         return models
 
-    @field_validator("continue_prompt")
+    @field_validator("continue_prompt", "rejected_prompt")
     @classmethod
     def _sayable(cls, text: str) -> str:
         if not text.strip():
@@ -130,6 +153,28 @@ class FallbackPolicy(Facts):
         if text.lstrip().startswith("/"):
             raise ValueError("the agent would take a text that begins with '/' for a command")
         return text
+
+    @field_validator("rejected_prompt")
+    @classmethod
+    def _tells_the_output(cls, text: str) -> str:
+        if OUTPUT not in text:
+            raise ValueError(f"it must hold {OUTPUT}, where what the check said is put")
+        if text.lstrip().startswith(OUTPUT):
+            raise ValueError("put a word before the output, which the agent could take for a command")
+        return text
+
+    @field_validator("check", mode="before")
+    @classmethod
+    def _words(cls, command: Any) -> Any:
+        if not isinstance(command, str):
+            return command
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise ValueError(f"it cannot be read as a command: {str(error).lower()}") from None
+        if not words:
+            raise ValueError("it is empty; leave the key out where nothing is checked")
+        return words
 
     @field_validator("on")
     @classmethod
@@ -144,14 +189,16 @@ class FallbackPolicy(Facts):
         try:
             return handler(data)
         except ValidationError as error:
-            raise policy_problem(error, keys=cls.model_fields, limits=Limits.model_fields) from None
+            names = [field.alias or name for name, field in cls.model_fields.items()]
+            raise policy_problem(error, keys=names, limits=Limits.model_fields) from None
 
     @model_serializer(mode="wrap")
     def _readable_back(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         data: dict[str, Any] = handler(self)
         if not self.models:
             del data["models"]  # `models = []` is an error, no models are not
-        return data
+        data["schema"] = data.pop("answer_schema", None) or data.get("schema")  # its name in files
+        return {key: value for key, value in data.items() if key != "schema" or value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +220,13 @@ class Attempted:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin an attempt with this model, at once. ``carry_from``: the attempt whose conversation goes on, if any."""
+    """Begin an attempt with this model, at once. ``carry_from``: the attempt whose conversation goes on, if any;
+    ``rejected``: the one whose answer a check rejected last, of which the model is to be told."""
 
     model: ModelRef | None
     reason: str
     carry_from: int | None = None
+    rejected: int | None = None
 
     @property
     def carry(self) -> bool:
@@ -207,6 +256,7 @@ class End:
 Step = Start | Wait | End
 
 __all__ = [
+    "AfterRejection",
     "AfterTools",
     "Attempted",
     "End",

@@ -29,6 +29,7 @@ from atomic.record.files import (
 )
 from atomic.record.layout import (
     ATTEMPT_FILE,
+    CHECK_FILE,
     OVERLAY_FOLDER,
     PROMPT_FILE,
     RUN_FILE,
@@ -74,6 +75,11 @@ class AttemptFolder:
     def stderr(self) -> Path:
         """The agent's stderr."""
         return self.path / STDERR_FILE
+
+    @cached_property
+    def check(self) -> Path:
+        """What the policy's check wrote, where there is one."""
+        return self.path / CHECK_FILE
 
     @cached_property
     def session(self) -> Path:

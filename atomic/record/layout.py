@@ -1,7 +1,7 @@
 """Where the files of a run lie, and how runs are named.
 
     <records>/<yyyy>/<mm>/<dd>/<run id>/     run.json  prompt.md
-        attempt-1/                           attempt.json  prompt.md  stderr.txt  session/
+        attempt-1/                           attempt.json  prompt.md  stderr.txt  check.txt  session/
                                              stream.jsonl → stream.jsonl.zst (+ stream.index.json) when it has ended
 
 A run's id holds its time, so the folder follows from the id. Ids sort by time to the millisecond.
@@ -22,6 +22,7 @@ STREAM_FILE = "stream.jsonl"
 PACKED_FILE = "stream.jsonl.zst"
 INDEX_FILE = "stream.index.json"
 STDERR_FILE = "stderr.txt"
+CHECK_FILE = "check.txt"  # what the policy's check wrote, where it has one
 OVERLAY_FOLDER = "agent"
 SESSION_FOLDER = "session"
 SESSION_FILE = "session.jsonl"

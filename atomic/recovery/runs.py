@@ -8,8 +8,10 @@ import shutil
 import time
 from pathlib import Path
 
-from atomic.errors import RecordDamaged
+from atomic.checks import Checks
+from atomic.errors import RecordDamaged, UsageError
 from atomic.failures import FailureKind
+from atomic.policy import FallbackPolicy
 from atomic.processes import Steady, boot_id
 from atomic.record import AttemptFolder, AttemptRecord, AttemptSummary, RunFolder, RunRecord
 from atomic.record.files import remove_unfinished
@@ -17,10 +19,12 @@ from atomic.record.layout import DAMAGED_FILE, RUN_FILE, attempt_name
 from atomic.record.totals import total_usage
 from atomic.recovery.agents import end_processes, follow
 from atomic.recovery.facts import Adopt, Ended, RecoveredRun
+from atomic.session.checking import Checking
 from atomic.session.overlay import take_away
 from atomic.text import Masker
 from atomic.verdict import read_verdict
-from atomic.verdict.facts import Status, StopReason, Verdict
+from atomic.verdict.checked import checked
+from atomic.verdict.facts import CheckOutcome, CheckReport, Status, StopReason, Verdict
 from atomic.verdict.masked import masked
 
 _CUT_OFF = "the process that carried the run out was killed"
@@ -95,6 +99,9 @@ async def _close_attempt(
         verdict = await asyncio.to_thread(
             read_verdict, folder.stream, stderr=folder.stderr, stopped=stopped or StopReason.ORPHANED
         )
+    checks = _checks(run)
+    if checks and verdict.answered:
+        verdict = checked(verdict, await _report(verdict.answer or "", checks, folder, record, steady))
     record = record.concluded(
         masked(verdict, masker or Masker.of(os.environ)),
         ended_at=ended_at,
@@ -104,6 +111,27 @@ async def _close_attempt(
     )
     await asyncio.to_thread(folder.write, record)
     return record, ended
+
+
+async def _report(
+    answer: str, checks: Checks, folder: AttemptFolder, record: AttemptRecord, steady: Steady
+) -> CheckReport:
+    """What the policy's checks say of an answer whose owner was killed before it knew. An answer that was paid for is
+    not bought again, nor is it one before it was checked."""
+    if not record.cwd:
+        return CheckReport(outcome=CheckOutcome.BROKEN, message="unchecked: nobody knows where the agent worked")
+    report = await Checking(answer, checks, folder, Path(record.cwd)).report(steady)
+    if steady.cancelled:
+        raise asyncio.CancelledError  # the next start finds it as this one did
+    return report
+
+
+def _checks(run: RunRecord) -> Checks:
+    """What the run's policy checks answers by; nothing where its record does not tell."""
+    try:
+        return Checks.of(FallbackPolicy.model_validate(run.policy))
+    except UsageError:
+        return Checks()
 
 
 def _read_attempt(folder: AttemptFolder, run: RunRecord) -> AttemptRecord:

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
+from atomic.checks import Checks
 from atomic.errors import PlaceError, RecordError
 from atomic.failures import FailureKind
 from atomic.models import ModelRef
 from atomic.policy import Attempted, End, Move, Start, Step, cools, decide
 from atomic.policy.endings import name_of
+from atomic.policy.prompts import prompt_of
 from atomic.record import AttemptRecord, AttemptSummary, RunFolder, RunRecord, RunStore
 from atomic.record.restore import made_again
 from atomic.runner.costs import can_be_priced, left_of, priced
@@ -89,9 +91,10 @@ class LiveRun:
             agent=request.agent,
             model=step.model,
             cwd=request.cwd,
-            prompt=request.policy.continue_prompt.encode() if step.carry else request.prompt,
+            prompt=prompt_of(request.prompt, request.policy, step, self._seen),
             limits=left_of(request.policy.limits, verdicts_of(self._attempts)),
             carry_from=None if step.carry_from is None else self._folder.attempt(step.carry_from).session,
+            checks=Checks.of(request.policy),
         )
         model = None if step.model is None else str(step.model)
         begun = AttemptSummary(n=n, model=model, carry=step.carry, record=spec.folder.path.name)

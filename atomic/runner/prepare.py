@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from atomic.agent import Agent
+from atomic.checks import anchored, require_sound
 from atomic.errors import PlaceError, PolicyError, UsageError
 from atomic.models import ModelCatalog, ModelRef, Price
 from atomic.models.agent_folder import agent_folder, read_agent_models
@@ -58,7 +59,8 @@ def prepare(
     folder = _folder(cwd)
     if settings is None:
         settings = load_settings(folder)
-    chosen = choose_policy(policy, models, settings)
+    chosen = anchored(choose_policy(policy, models, settings))
+    require_sound(chosen, folder)
     program = _agent(agent, settings).resolve()
     check_overlay(program)
     catalog = catalog_for(program, settings)

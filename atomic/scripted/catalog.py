@@ -42,6 +42,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
     {
         "ok": Behaviour(answers.ok, ANSWERED, "answers"),
         "echo": Behaviour(answers.echo, ANSWERED, "answers with the prompt, after the conversation it goes on with"),
+        "json": Behaviour(answers.json_object, ANSWERED, "answers with a JSON object, `model` and `risks`"),
         "inspect": Behaviour(answers.inspect, ANSWERED, "answers with its arguments, folder and variables' names"),
         "thinking": Behaviour(answers.thinking, ANSWERED, "thinks, then answers"),
         "slow": Behaviour(answers.slow, ANSWERED, "answers in N words, ten a second", 50),
@@ -54,6 +55,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
         "expensive": Behaviour(answers.expensive, ANSWERED, "answers for N dollars, half a dollar a second", 5),
         "inner-fallback": Behaviour(answers.inner_fallback, ANSWERED, "the agent itself moves on to the model `ok`"),
         "tool": Behaviour(working.tool, ANSWERED, "runs a short command, then answers"),
+        "edit": Behaviour(working.edit, ANSWERED, "adds its name to worked.txt, then answers"),
         "tool-fails": Behaviour(working.tool_fails, ANSWERED, "runs a command that fails, then answers"),
         "tool-overflow": Behaviour(overflow.tool_overflow, "overflow", "adds a line to worked.txt, then overflows"),
         "huge-tool": Behaviour(working.huge_tool, ANSWERED, "runs a command that prints N MiB, then answers", 2),

@@ -10,17 +10,20 @@ from typing import TypeVar
 
 from atomic.errors import AtomicError
 from atomic.failures import FailureKind
-from atomic.processes import Child, ProcessId, Steady, Swept, adoption, find, sweep
+from atomic.processes import Child, Steady, Swept
 from atomic.record.facts import AttemptRecord, StreamFile
 from atomic.record.files import place_error
 from atomic.record.layout import SESSION_FILE, SESSION_FOLDER
 from atomic.record.restore import made_whole
 from atomic.regular import open_regular
+from atomic.session.checking import Checking
 from atomic.session.facts import AttemptSpec, Progress
+from atomic.session.leftovers import end_leftovers
 from atomic.session.live import Live
 from atomic.session.overlay import take_away
 from atomic.session.prepare import Prepared, opened, prepare
-from atomic.verdict.facts import Status, StopReason, Verdict
+from atomic.verdict.checked import checked
+from atomic.verdict.facts import CheckReport, Status, StopReason, Verdict
 from atomic.verdict.masked import masked
 
 # Bytes of a stream that is put to rest on the loop itself: quicker than handing it to a thread and hearing of it.
@@ -94,7 +97,8 @@ async def _end(
     live.stopping = True
     await child.stop(steady, grace=spec.grace)
     descendants = live.descendants()
-    swept = await _sweep(spec, live, stopped, steady)
+    sweeps = spec.agent.leftover == "kill" or stopped not in (None, StopReason.SETTLED)
+    swept = await end_leftovers(live.kin, steady, sweeps=sweeps, may_stay=spec.agent.may_stay)
     exit_code = child.exited.result() if child.exited.done() else None
     child.reap()
     await live.read_to_end(steady)
@@ -108,25 +112,25 @@ async def _end(
         first_token_at=live.first_token_at,
     )
     live.record = live.record.model_copy(update={"descendants": descendants})
+    if spec.checks and verdict.answered:
+        verdict = checked(verdict, await _check(spec, live, verdict.answer or "", steady))
     return await _conclude(spec, live, _with_warnings(verdict, child, swept), steady)
 
 
-async def _sweep(spec: AttemptSpec, live: Live, stopped: StopReason | None, steady: Steady) -> Swept:
-    """End what the agent left, unless it may stay."""
-    swept = Swept((), (), ())
-    stay: frozenset[ProcessId] = frozenset()
-    adopted = adoption()
-    try:
-        if spec.agent.leftover == "kill" or stopped not in (None, StopReason.SETTLED):
-            swept = await sweep(live.kin, steady, may_stay=spec.agent.may_stay)
-            stay = frozenset(swept.stayed)
-        elif adopted is not None:
-            found = await steady.result(find(live.kin))
-            stay = live.kin.seen | found.shared
-    finally:
-        if adopted is not None:
-            adopted.leave(live.kin, stay)
-    return swept
+async def _check(spec: AttemptSpec, live: Live, answer: str, steady: Steady) -> CheckReport:
+    """Put the answer to the checks. Until they have spoken nothing on record says that it was an answer."""
+    live.check()
+    checking = Checking(
+        answer,
+        spec.checks,
+        spec.folder,
+        spec.cwd,
+        sweeps=spec.agent.leftover == "kill",
+        may_stay=spec.agent.may_stay,
+        grace=spec.grace,
+        begun=live.note,
+    )
+    return await checking.report(steady)
 
 
 def _note(spec: AttemptSpec, record: AttemptRecord) -> None:

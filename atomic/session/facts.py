@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 from atomic.agent import Agent
+from atomic.checks import Checks
 from atomic.models import ModelRef
 from atomic.policy.facts import Limits
 from atomic.processes import GRACE
 from atomic.record.folders import AttemptFolder
 from atomic.verdict.facts import Usage
 
-Phase = Literal["starting", "thinking", "tool", "retrying", "compacting", "settling", "stopping"]
+Phase = Literal["starting", "thinking", "tool", "retrying", "compacting", "settling", "checking", "stopping"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class AttemptSpec:
     prompt: bytes
     limits: Limits = field(default_factory=Limits)
     carry_from: Path | None = None  # session file of the failed attempt that this one goes on with; it is copied
+    checks: Checks = field(default_factory=Checks)
     grace: float = GRACE  # seconds from SIGTERM to SIGKILL
 
     @property

@@ -52,6 +52,7 @@ class Live:
         self.first_event_at: float | None = None
         self.first_token_at: float | None = None
         self.stopping = False
+        self.checking = False
         self._spec = spec
         self._loop = loop
         self._on_progress = on_progress
@@ -107,6 +108,18 @@ class Live:
     def stream(self) -> int:
         """The descriptor by which the agent's stream was read: what it wrote, whatever became of the file."""
         return self._follower.fileno()
+
+    def check(self) -> None:
+        """From now on the answer is being checked."""
+        self.checking = True
+        self._tell(self._loop.time())
+
+    def note(self, process: ProcessId) -> None:
+        """Note a process that is not the agent's, for whoever has to clean up if this one is killed; where it cannot be
+        noted, the marker finds it."""
+        self.record = self.record.model_copy(update={"descendants": (*self.record.descendants, process)})
+        with contextlib.suppress(AtomicError):
+            self._spec.folder.write(self.record)
 
     def descendants(self) -> tuple[ProcessId, ...]:
         """The processes that were seen below the agent."""
@@ -181,6 +194,8 @@ class Live:
 
     def _phase(self) -> Phase:
         fold = self.fold
+        if self.checking:
+            return "checking"
         if self.stopping:
             return "stopping"
         if fold.settled or fold.ended:

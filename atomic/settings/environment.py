@@ -26,7 +26,7 @@ PREFIX = "ATOMIC_FLOWS_"
 # The home is read before any layer; the second is the mark that a session's processes carry; the third is a secret that
 # belongs in no file of settings.
 NOT_SETTINGS = frozenset({HOME_VARIABLE, "ATOMIC_FLOWS_ATTEMPT", "ATOMIC_FLOWS_DASHBOARD_TOKEN"})
-POLICY_LISTS = frozenset({"models"})  # keys of a policy that are lists of words
+POLICY_LISTS = frozenset({"models", "check"})  # keys of a policy that are lists of words
 
 
 def read_environment(environ: Mapping[str, str]) -> Layer:

@@ -82,10 +82,11 @@ def _placed(
 def _anchored(layer: Layer, environ: Mapping[str, str]) -> dict[str, Any]:
     """The layer's data with paths made absolute: a file's are relative to its folder, a variable's to ours. An empty
     one counts as not set. Raises SettingsError for a URL that keeps nothing."""
-    record = layer.data.get("record")
-    if not record:
-        return layer.data
     folder = layer.file.parent if layer.file is not None else Path()
+    data = _anchored_schemas(layer.data, folder, environ)
+    record = data.get("record")
+    if not record:
+        return data
     fixed = dict(record)
     for name in ("url", "spool"):
         if name not in fixed:
@@ -97,7 +98,19 @@ def _anchored(layer: Layer, environ: Mapping[str, str]) -> dict[str, Any]:
             _check_url(text, layer)
         else:
             fixed[name] = str((folder / expand(text, environ)).resolve())
-    return {**layer.data, "record": fixed}
+    return {**data, "record": fixed}
+
+
+def _anchored_schemas(data: dict[str, Any], folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The same with whole paths of the files that policies name as their `schema`."""
+    policies = data.get("policy", {})
+    named = {name: table["schema"] for name, table in policies.items() if isinstance(table.get("schema"), str)}
+    whole = {
+        name: {**policies[name], "schema": str((folder / expand(file, environ)).absolute())}
+        for name, file in named.items()
+        if file
+    }
+    return {**data, "policy": {**policies, **whole}} if whole else data
 
 
 def _check_url(url: str, layer: Layer) -> None:

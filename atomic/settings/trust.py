@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from atomic.errors import SettingsError
 from atomic.settings.layers import Layer
 
 STORE_NAME = "trust.json"
+ANY = "*"  # in a key path: whatever name stands there
 # Key paths that need trust, whole subtrees each, and what they could do.
 GUARDED: dict[tuple[str, ...], str] = {
     ("agent",): "decides which program runs, and how",
@@ -30,6 +32,7 @@ GUARDED: dict[tuple[str, ...], str] = {
     ("history", "url"): "decides where answers are kept",
     ("webhook",): "decides who is told of results",
     ("dashboard",): "decides who can read every run, and where links lead",
+    ("policy", ANY, "check"): "decides which program looks at answers",
 }
 
 
@@ -46,7 +49,7 @@ class Claim:
 def claims_of(layer: Layer) -> list[Claim]:
     """The settings of a file that would count only after it was trusted, in the file's order as far as lines tell."""
     found = []
-    for path, effect in GUARDED.items():
+    for path, effect in _guarded(layer):
         if layer.holds(path):
             value: Any = layer.data
             for name in path:
@@ -57,6 +60,19 @@ def claims_of(layer: Layer) -> list[Claim]:
             for name, inner in value.items():
                 found.append(Claim(".".join([*path, name]), layer.place([*path, name]).line, inner, effect))
     return sorted(found, key=lambda claim: claim.line or 0)
+
+
+def _guarded(layer: Layer) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The key paths that need trust, with the names that this layer has where any may stand."""
+    for path, effect in GUARDED.items():
+        if ANY not in path:
+            yield path, effect
+            continue
+        place = path.index(ANY)
+        tables = layer.data
+        for name in path[:place]:
+            tables = tables.get(name) or {}
+        yield from (((*path[:place], name, *path[place + 1 :]), effect) for name in tables)
 
 
 def is_trusted(layer: Layer, home: Path) -> bool:

@@ -28,4 +28,5 @@ def explanation(verdict: Verdict) -> dict[str, Any]:
         "unresolved_overflow": verdict.unresolved_overflow,
         "exit_code": verdict.exit_code,
         "warnings": list(verdict.warnings),
+        "check": None if verdict.check is None else verdict.check.model_dump(mode="json"),
     }

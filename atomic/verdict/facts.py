@@ -65,6 +65,24 @@ class Evidence(Facts):
     text: str = ""
 
 
+class CheckOutcome(StrEnum):
+    """What the policy's checks said of an answer."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"  # → rejected
+    CANCELLED = "cancelled"  # somebody asked while it was at work → cancelled
+    BROKEN = "broken"  # the check itself cannot be carried out, whatever the answer is → configuration
+
+
+class CheckReport(Facts):
+    """What the checks said. ``output`` is the text that the next model is told, cleaned and cut to its both ends."""
+
+    outcome: CheckOutcome
+    message: str = ""
+    output: str = ""
+    seconds: float = 0
+
+
 class Verdict(Facts):
     """What an attempt came to, why, and all that the stream told on the way."""
 
@@ -99,6 +117,7 @@ class Verdict(Facts):
     first_event_at: float | None = None  # seconds since the epoch, by the parent's clock; None when read afterwards
     first_token_at: float | None = None
     warnings: tuple[str, ...] = ()
+    check: CheckReport | None = None  # None: the stream's word alone
 
     @property
     def answered(self) -> bool:

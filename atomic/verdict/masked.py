@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atomic.text import Masker
-from atomic.verdict.facts import Verdict
+from atomic.verdict.facts import CheckReport, Verdict
 
 
 def masked(verdict: Verdict, masker: Masker) -> Verdict:
@@ -18,5 +18,10 @@ def masked(verdict: Verdict, masker: Masker) -> Verdict:
             "evidence": tuple(one.model_copy(update={"text": masker(one.text)}) for one in verdict.evidence),
             "unknown_types": tuple(map(masker.data, verdict.unknown_types)),
             "warnings": tuple(map(masker, verdict.warnings)),
+            "check": None if verdict.check is None else _masked_report(verdict.check, masker),
         }
     )
+
+
+def _masked_report(report: CheckReport, masker: Masker) -> CheckReport:
+    return report.model_copy(update={"message": masker(report.message), "output": masker.data(report.output)})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
+from atomic.checks import Checks
 from atomic.models import ModelCatalog
 from atomic.policy import FallbackPolicy, describe
 from atomic.policy.describe import KindRow
@@ -69,7 +71,19 @@ def facts(policy: FallbackPolicy, catalog: ModelCatalog) -> dict[str, str]:
         "a session": parts(of_session),
         "may cost": may_cost(policy, catalog),
         "after tools": f"{policy.after_tools}: {AFTER_TOOLS[policy.after_tools]}",
+        **({"checks": checks(policy)} if Checks.of(policy) else {}),
     }
+
+
+def checks(policy: FallbackPolicy) -> str:
+    """What answers are checked by, and what follows where they are not accepted."""
+    schema, limit = policy.answer_schema, policy.limits.check
+    by = (
+        *((f"schema {printable(str(schema))}",) if schema else ()),
+        *((f"{printable(shlex.join(policy.check))} ({duration(limit) if limit else NO_LIMIT})",) if policy.check else ()),
+        f"rejected: {policy.after_rejection}: {AFTER_TOOLS[policy.after_rejection]}",
+    )
+    return parts(by)
 
 
 def may_cost(policy: FallbackPolicy, catalog: ModelCatalog) -> str:

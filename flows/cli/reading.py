@@ -110,6 +110,7 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
     from atomic.errors import PlaceError, RecordDamaged
     from atomic.text import printable
     from atomic.verdict import read_verdict
+    from atomic.verdict.checked import checked
 
     attempts, run_id, masker = _find(what, config)
     if not attempts:
@@ -129,7 +130,7 @@ def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
             stderr=attempt.stderr,
             stopped=record.verdict.stopped if record.verdict else None,
         )
-        return verdict, title, masker
+        return checked(verdict, record.verdict.check if record.verdict else None), title, masker
     except PlaceError:  # there is no stream: the agent was never started
         if record.verdict is None:
             raise RecordDamaged(f"{attempt.path} holds no stream", path=str(attempt.path)) from None
@@ -157,7 +158,7 @@ def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
 
 def _reasons(title: str, verdict: Verdict) -> list[str]:
     from atomic.text import one_line, printable
-    from flows.cli.verdict_lines import MESSAGE, evidence_lines, warning_lines, work_lines
+    from flows.cli.verdict_lines import MESSAGE, check_lines, evidence_lines, warning_lines, work_lines
 
     def out(text: str, *codes: str) -> str:
         return paint(text, *codes, stream=sys.stdout)
@@ -169,7 +170,11 @@ def _reasons(title: str, verdict: Verdict) -> list[str]:
     if verdict.answered_by:
         lines.append(f"  by {printable(verdict.answered_by)}")
     if verdict.answer:
-        lines.append(f"  {'answer' if verdict.answered else 'text so far'}: {one_line(verdict.answer, SHOWN_ANSWER)}")
+        what = "answer" if verdict.answered or verdict.complete else "text so far"
+        lines.append(f"  {what}: {one_line(verdict.answer, SHOWN_ANSWER)}")
+    if verdict.check:
+        lines.append(out("check", BOLD))
+    lines += [f"  {line}" for line in check_lines(verdict)]
     if verdict.evidence:
         lines.append(out("evidence", BOLD))
     lines += [f"  {line}" for line in evidence_lines(verdict)]

@@ -32,6 +32,8 @@ class Asked:
     max_tokens: int | None = None
     idle: float | None = None
     total: float | None = None
+    check: str | None = None
+    schema: Path | None = None
 
 
 WHO, FINDING, LIMITS, PREFECT = "Who answers", "Record and output", "Limits", "Prefect"
@@ -102,6 +104,25 @@ def run(
             rich_help_panel=WHO,
         ),
     ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="COMMAND",
+            help="A command that accepts the answer by exit code 0: run where the agent worked, the answer on stdin. "
+            "Else the next model is told what it said. Default: the policy's, none unless set.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="A JSON Schema that the answer must fit, as JSON; likewise.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -222,5 +243,7 @@ def run(
         max_tokens=max_tokens,
         idle=idle,
         total=total,
+        check=check,
+        schema=schema,
     )
     raise typer.Exit(carry_out(asked).code)

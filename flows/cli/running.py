@@ -56,7 +56,10 @@ def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
     policy = choose_policy(asked.policy, asked.models, settings)
     given = {"cost_usd": asked.max_cost, "tokens": asked.max_tokens, "idle": asked.idle, "total": asked.total}
     limits = policy.limits.model_dump() | {name: value for name, value in given.items() if value is not None}
-    return FallbackPolicy.model_validate({**policy.model_dump(mode="json"), "limits": limits})
+    checks = {
+        name: value for name, value in {"check": asked.check, "schema": asked.schema}.items() if value is not None
+    }
+    return FallbackPolicy.model_validate({**policy.model_dump(mode="json"), "limits": limits, **checks})
 
 
 def _hints(request: RunRequest) -> None:

@@ -6,13 +6,14 @@ import sys
 from typing import TYPE_CHECKING
 
 from atomic.text import one_line
-from flows.cli.figures import count, money, several
+from flows.cli.figures import count, duration, money, several
 from flows.cli.output import DIM, YELLOW, paint
 
 if TYPE_CHECKING:
     from atomic.verdict import Verdict
 
 MESSAGE = 500  # characters of a message or a warning
+SHOWN_LINES = 12  # of what a check said
 SIGN = 300  # characters of the text of one piece of evidence
 
 
@@ -24,6 +25,20 @@ def evidence_lines(verdict: Verdict) -> list[str]:
         text = paint(one_line(one.text, SIGN), DIM, stream=sys.stdout)
         lines.append(f"{where}  {one_line(one.event)}  {text}".rstrip())
     return lines
+
+
+def check_lines(verdict: Verdict) -> list[str]:
+    """What the policy's checks said of the answer; nothing where it has none."""
+    report = verdict.check
+    if report is None:
+        return []
+    said = report.output.splitlines()
+    cut = [f"… {several(len(said) - SHOWN_LINES, 'line')} more in check.txt"] if len(said) > SHOWN_LINES else []
+    shown = [one_line(line, SIGN) for line in said[:SHOWN_LINES]] + cut
+    return [
+        f"{report.outcome} after {duration(report.seconds)}",
+        *(paint(line, DIM, stream=sys.stdout) for line in shown),
+    ]
 
 
 def work_lines(verdict: Verdict) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from hypothesis import given, settings
@@ -23,11 +23,13 @@ from atomic.policy import (
     cools,
     decide,
 )
-from atomic.verdict.facts import Status, Usage, Verdict
+from atomic.policy.prompts import prompt_of
+from atomic.text import printable
+from atomic.verdict.facts import CheckOutcome, CheckReport, Status, Usage, Verdict
 
 NAMES = ("a/one", "a/two:high", "a/two:low", "b/one", "b/two", "c/one")
 WINDOWS = {"a/one": 100, "a/two": 200, "b/one": 150}
-INTERRUPTED, OVERFLOW = FailureKind.INTERRUPTED, FailureKind.OVERFLOW
+INTERRUPTED, OVERFLOW, REJECTED = FailureKind.INTERRUPTED, FailureKind.OVERFLOW, FailureKind.REJECTED
 T = TypeVar("T")
 thorough = settings(max_examples=150, deadline=None)
 
@@ -39,7 +41,7 @@ def mostly(usual: list[T], rare: list[T], times: int = 3) -> st.SearchStrategy[T
 
 LIVELY = [
     *(FailureKind.RATE_LIMIT, FailureKind.NETWORK, FailureKind.QUOTA, FailureKind.PROVIDER_UNAVAILABLE),
-    *(INTERRUPTED, OVERFLOW, FailureKind.CRASHED, FailureKind.AUTH),
+    *(INTERRUPTED, OVERFLOW, REJECTED, FailureKind.CRASHED, FailureKind.AUTH),
 ]
 SETTABLE = [kind for kind in FailureKind if kind is not FailureKind.CANCELLED]
 rules = st.builds(
@@ -55,6 +57,7 @@ policies = st.builds(
     max_attempts=mostly([6, 10], [1, 2, 3]),
     max_wait=mostly([900.0], [0.0, 10.0]),
     after_tools=mostly(["carry"], ["fresh", "stop"]),
+    after_rejection=st.sampled_from(["carry", "fresh"]),
     on=st.dictionaries(mostly(LIVELY, SETTABLE), rules, max_size=6),
     cooldown=st.dictionaries(mostly(LIVELY, SETTABLE), st.sampled_from([0.0, 20.0, 5000.0]), max_size=4),
     limits=st.builds(Limits, tokens=mostly([0], [100])),
@@ -213,24 +216,50 @@ def test_no_model_starts_while_it_or_its_credential_cools_down(policy: FallbackP
 
 @thorough
 @given(policies, st.data())
-def test_an_attempt_is_carried_only_after_tools_and_never_after_a_carried_overflow(
+def test_an_attempt_is_carried_only_after_tools_or_a_rejection_and_never_after_a_carried_overflow(
     policy: FallbackPolicy, data: st.DataObject
 ) -> None:
     run = simulate(policy, data)
     for step, _, _, before in run.starts:
         earlier = run.attempts[:before]
         chain = conversation(earlier)
+        overflowed = bool(chain) and earlier[-1].carried and earlier[-1].kind is OVERFLOW
         if step.carry_from is not None:
             source = next(attempt for attempt in chain if attempt.n == step.carry_from)
-            assert policy.after_tools == "carry"
             assert source.has_session
-            assert any(attempt.verdict.tool_calls for attempt in chain)
-            assert not (earlier[-1].carried and earlier[-1].kind is OVERFLOW)
-        elif chain and policy.after_tools == "carry" and not (earlier[-1].carried and earlier[-1].kind is OVERFLOW):
-            worked = any(attempt.verdict.tool_calls for attempt in chain)
-            assert not (worked and any(attempt.has_session for attempt in chain))
+            assert carries(policy, chain)
+            assert not overflowed
+        elif chain and carries(policy, chain) and not overflowed:
+            assert not any(attempt.has_session for attempt in chain)
         if policy.after_tools == "stop":
             assert not any(attempt.verdict.tool_calls for attempt in earlier)
+
+
+def carries(policy: FallbackPolicy, chain: list[Attempted]) -> bool:
+    rejected = [attempt.kind is REJECTED for attempt in chain]
+    if not rejected[-1] and any(attempt.verdict.tool_calls for attempt in chain):
+        return policy.after_tools == "carry"
+    return any(rejected) and policy.after_rejection == "carry"
+
+
+@thorough
+@given(policies, st.data(), st.text())
+def test_every_model_after_a_rejection_is_told_of_it_and_of_nothing_that_the_agent_takes_for_a_command(
+    policy: FallbackPolicy, data: st.DataObject, said: str
+) -> None:
+    run = simulate(policy, data)
+    report = CheckReport(outcome=CheckOutcome.REJECTED, output=f"/{said}")
+    told = [
+        replace(one, verdict=one.verdict.model_copy(update={"check": report})) if one.kind is REJECTED else one
+        for one in run.attempts
+    ]
+    for step, _, _, before in run.starts:
+        rejected = [one.n for one in run.attempts[:before] if one.kind is REJECTED]
+        assert step.rejected == (rejected[-1] if rejected else None)
+        sent = prompt_of(b"do it", policy, step, told[:before]).decode()
+        assert sent.strip()[0] != "/"
+        assert sent.startswith("do it") == (not step.carry)
+        assert (printable(f"/{said}").strip() in sent) == bool(rejected) or said == ""
 
 
 def cooling_until(model: ModelRef | None, cooldowns: dict[str, float]) -> float:

@@ -228,6 +228,8 @@ HOSTILE = [
     '[record]\nspool = "/etc"\n',
     '[prefect]\nmode = "direct"\n',
     'agent.command = ["evil"]\n',
+    '[policy.default]\ncheck = "evil"\n',
+    'policy.default.check = ["evil"]\n',
 ]
 
 

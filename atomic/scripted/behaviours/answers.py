@@ -36,6 +36,11 @@ def ok(agent: Agent, _: int) -> None:
     agent.answer(*GREETING)
 
 
+def json_object(agent: Agent, _: int) -> None:
+    agent.begin()
+    agent.answer("```json\n", json.dumps({"model": agent.model, "risks": ["none"]}), "\n```")
+
+
 def echo(agent: Agent, _: int) -> None:
     agent.begin()
     earlier = [f"[{message['role']}] {_text(message)}\n" for message in agent.session.history]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from atomic.scripted import tools
 from atomic.scripted.agent import Agent
 
@@ -13,6 +15,13 @@ def tool(agent: Agent, _: int) -> None:
     tools.use(agent, "echo hi")
     agent.begin_turn()
     agent.answer("The tool ", "said hi.")
+
+
+def edit(agent: Agent, _: int) -> None:
+    agent.begin()
+    tools.use(agent, f"echo {shlex.quote(agent.model)} >> worked.txt")
+    agent.begin_turn()
+    agent.answer("I wrote my name ", "into worked.txt.")
 
 
 def tool_fails(agent: Agent, _: int) -> None:
