@@ -87,9 +87,7 @@ def _require_schema(file: Path, text: str, schema: Any) -> None:
         value = error.instance
         near = get_close_matches(value, _TYPES, n=1) if isinstance(value, str) else []
         said = f"no JSON Schema: {place + ': ' if place else ''}{_short(error.message)}"
-        raise _wrong(
-            file, said, line=_line(text, value), nearest=near[0] if near else None, key=place or None
-        ) from None
+        raise _wrong(file, said, line=_line(text, value), nearest=near[0] if near else None, place=place) from None
     except RecursionError:
         raise _wrong(file, "nested too deeply") from None
 
@@ -141,13 +139,13 @@ def _neighbour(file: Path) -> str | None:
 
 
 def _wrong(
-    file: Path, said: str, *, line: int | None = None, nearest: str | None = None, key: str | None = None
+    file: Path, said: str, *, line: int | None = None, nearest: str | None = None, place: str | None = None
 ) -> PolicyError:
-    place = f"{file}:{line}" if line else str(file)
+    where = f"{file}:{line}" if line else str(file)
     meant = f"; did you mean {nearest!r}?" if nearest else ""
     hint = "`schema` of a policy (--schema) names a file with a JSON Schema."
-    fields = {"file": str(file), "line": line, "key": key or "schema", "nearest": nearest}
-    return PolicyError(f"schema {place}: {said}{meant}", hint=hint, **fields)
+    fields = {"file": str(file), "line": line, "key": "schema", "nearest": nearest, "place": place}
+    return PolicyError(f"schema {where}: {said}{meant}", hint=hint, **fields)
 
 
 def _short(text: str) -> str:

@@ -42,8 +42,9 @@ def show(
 
 
 def check(config: Config = None) -> None:
-    """Check every policy of the settings: that it can be followed, that its models are known, and that its budget can
-    be kept. Exits with 2 where one would be refused."""
+    """Check every policy of the settings: that it can be followed, that its models are known, that its budget can be
+    kept and its checks be carried out. Exits with 2 where one would be refused."""
+    from atomic.checks import require_sound
     from atomic.errors import EXIT_USAGE, PolicyError
     from atomic.policy import resolve_policies
     from atomic.runner import catalog_for, check_budget
@@ -61,9 +62,10 @@ def check(config: Config = None) -> None:
         models = ", ".join(map(str, policy.models)) or "the agent's own default model"
         try:
             check_budget(policy, catalog.price_known)
+            require_sound(policy, Path.cwd())
         except PolicyError as error:
             refused = True
-            where = _where(settings, ("policy", name, "limits", "cost_usd"))
+            where = _where(settings, ("policy", name, *error.key.split(".")))
             say(f"{paint('error', RED)} {where}{printable(name)}: {printable(error.message)}")
             say(f"   {paint('hint', DIM)} {printable(error.hint or '')}")
         else:

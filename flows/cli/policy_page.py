@@ -80,7 +80,11 @@ def checks(policy: FallbackPolicy) -> str:
     schema, limit = policy.answer_schema, policy.limits.check
     by = (
         *((f"schema {printable(str(schema))}",) if schema else ()),
-        *((f"{printable(shlex.join(policy.check))} ({duration(limit) if limit else NO_LIMIT})",) if policy.check else ()),
+        *(
+            (f"{printable(shlex.join(policy.check))} ({duration(limit) if limit else NO_LIMIT})",)
+            if policy.check
+            else ()
+        ),
         f"rejected: {policy.after_rejection}: {AFTER_TOOLS[policy.after_rejection]}",
     )
     return parts(by)
