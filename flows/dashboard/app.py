@@ -43,7 +43,7 @@ def build_app(sources: Sources, rules: Rules) -> ASGIApp:
     app.include_router(login_router(rules.token))
     app.mount("/static", StaticFiles(directory=static.FOLDER))
     layout.add_shared_head()
-    pages.register(sources)
+    pages.register(app, sources)
     core.app.config.socket_io_js_transports = ["websocket"]
     core.app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(

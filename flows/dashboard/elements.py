@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from nicegui import ui
 
+from flows.cli.figures import clock
+from flows.dashboard.outcomes import Family
 from flows.dashboard.text import visible
 
 
@@ -29,3 +33,28 @@ def link(text: str, to: str, classes: str = "", /, **attributes: str | bool) -> 
     """A link within the dashboard; its address begins with ``/``, ``#`` or ``?``."""
     assert to.startswith(("/", "#", "?")), "a link of ours"
     return el("a", text, classes, href=to, **attributes)
+
+
+def away(text: str, address: str, classes: str = "", /) -> ui.element:
+    """A link to somewhere else, which comes from the user's own settings."""
+    assert address.startswith(("http://", "https://")), "a page of the web"
+    return el("a", text, classes, href=address, rel="noreferrer noopener")
+
+
+def pill(family: Family, text: str) -> ui.element:
+    """An outcome: its sign, its word, and its family's colour."""
+    with el("span", None, f"pill {family.name}") as element:
+        el("span", family.sign, aria_hidden="true")
+        el("span", text)
+    return element
+
+
+def moment(at: float | None, classes: str = "", /) -> ui.element:
+    """A time of day as people read it, and as machines do. ``at`` is in seconds since the epoch."""
+    if at is None:
+        return el("span", "?", classes)
+    try:
+        exact = datetime.fromtimestamp(at).astimezone().isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return el("span", "?", classes)
+    return el("time", clock(at), classes, datetime=exact, title=exact)

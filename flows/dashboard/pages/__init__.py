@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fastapi import FastAPI
+
 from flows.dashboard.pages import run, runs
 from flows.dashboard.sources import Sources
 
 
-def register(sources: Sources) -> None:
-    """Make all pages known to NiceGUI."""
+def register(app: FastAPI, sources: Sources) -> None:
+    """Make all pages known: to NiceGUI, and what is no page to ``app``."""
     runs.register(sources)
-    run.register(sources)
+    run.register(app, sources)
