@@ -72,11 +72,13 @@ class UsageError(AtomicError):
 
 
 class SettingsError(UsageError):
-    """A configuration file or variable is wrong. Fields: ``file``, ``line``, ``key``, ``nearest``, where known."""
+    """A configuration file or variable is wrong. Fields: ``file``, ``line``, ``key``, ``nearest``, where known;
+    ``problems``: all messages, where there are several."""
 
 
 class PolicyError(UsageError):
-    """A policy cannot be followed. Fields: ``policy``, ``key``, ``nearest``, where known."""
+    """A policy cannot be followed. Fields: ``policy``, ``key``, ``nearest``, where known; ``more``: what else is wrong,
+    each a PolicyError."""
 
 
 class ModelRefError(UsageError):

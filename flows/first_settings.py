@@ -104,12 +104,14 @@ def render(found: Found, command: Sequence[str] = ()) -> str:
     return _TEMPLATE.format(
         found=f"# {one_line(told, _TOLD)}",
         models=named,
+        example="" if models else " Example:",
         max_attempts=policy.max_attempts,
         max_wait=f"{policy.max_wait:g}",
         after_tools=_quoted(policy.after_tools),
         continue_prompt=_quoted(policy.continue_prompt),
         agent_head="[agent]" if command else "#[agent]",
         agent=agent,
+        agent_example="" if command else "; example:",
         level=RecordSettings().level,
         **{name: f"{value:g}" for name, value in limits.model_dump().items()},
     )
@@ -131,15 +133,16 @@ _TEMPLATE = """\
 # Settings of atomic-flows.
 #
 # This file counts for the folder it is in and those below; ~/.atomic-flows/atomic-flows.toml counts for all of yours,
-# with less weight; ATOMIC_FLOWS_... variables count most (ATOMIC_FLOWS_RECORD__FSYNC=false). What is behind # without a
-# blank is the default, to be changed after the # is taken away. No keys belong here: the agent finds them by itself.
+# with less weight; ATOMIC_FLOWS_... variables count most (ATOMIC_FLOWS_RECORD__FSYNC=false). To set what is behind #
+# without a blank, take the # away: it is the default, which holds as it is, but where the comment above says "example",
+# which holds only then. No keys belong here: the agent finds them by itself.
 # `atomic-flows policy check` reads this file, `atomic-flows doctor` tries what it says.
 #
 {found}
 
 [policy.default]
 # provider/id or provider/id:level, in the order in which they are tried. Two of different providers are the least that
-# lets a run go on when one of them is down. Without any, a run makes one attempt on the agent's own default model.
+# lets a run go on when one of them is down. Without any, one attempt is made on the agent's own default model.{example}
 {models}
 # attempts of one run, all models together
 #max_attempts = {max_attempts}
@@ -181,18 +184,18 @@ _TEMPLATE = """\
 # How the agent is called, the same way for every model. In a project's file this table counts only after
 # `atomic-flows trust`, as do [record] and [prefect]: they decide what runs, and where data goes.
 {agent_head}
-# by default `atomic`, else `pi`, as found on PATH
+# program and first arguments; by default `atomic`, else `pi`, as found on PATH{agent_example}
 {agent}
 # further arguments of each session
 #args = []
-# whether the agent may use this project's own settings, skills and AGENTS.md; left out: as it decides by itself
+# whether the agent may use this project's own settings, skills and AGENTS.md; left out: as it decides; example:
 #approve = true
 # processes that a tool left running when a session ends well: "kill" or "keep"; and names of some that may stay
 #leftover = "kill"
 #may_stay = []
 
 #[record]
-# a folder, or any URL that fsspec knows (s3://bucket/runs); by default `records` in ~/.atomic-flows
+# a folder, or any URL that fsspec knows (s3://bucket/runs); by default `records` in ~/.atomic-flows; example:
 #url = "/var/lib/atomic-flows/records"
 # whether the end of a session is forced to the disk
 #fsync = true
@@ -203,7 +206,7 @@ _TEMPLATE = """\
 # auto: your Prefect server, else one of our own; local: our own; ephemeral: one for each command; direct: none
 #mode = "auto"
 
-# Window (tokens) and price (USD per million tokens) of a model that nobody else knows.
+# Window (tokens) and price (USD per million tokens) of a model that nobody else knows. Example:
 #[model."ollama/my-model"]
 #window = 32768
 #price = {{ input = 0, output = 0 }}

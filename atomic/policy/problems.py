@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -12,17 +12,31 @@ from atomic.errors import PolicyError
 from atomic.failures import FailureKind
 from atomic.policy.rules import ACTIONS, Move, Rule
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 _KINDS = tuple(FailureKind)
 
 
 def policy_problem(error: ValidationError, *, keys: Iterable[str], limits: Iterable[str]) -> PolicyError:
-    """The first problem of a policy, as people should read it. ``keys`` and ``limits`` are the names that a policy
-    and its limits know."""
-    first = error.errors(include_url=False)[0]
+    """The first problem of a policy, as people should read it, with the others as ``more``. ``keys`` and ``limits`` are
+    the names that a policy and its limits know."""
+    found = [_problem(one, tuple(keys), tuple(limits)) for one in error.errors(include_url=False)]
+    found = list({one.message: one for one in found}.values())  # a rule that is neither word nor table is wrong twice
+    return with_more(found)
+
+
+def with_more(problems: Sequence[PolicyError]) -> PolicyError:
+    """The first of some errors, which carries the others as ``more``."""
+    first, *more = problems
+    return PolicyError(first.message, hint=first.hint, **{**first.fields, "more": tuple(more)}) if more else first
+
+
+def _problem(first: ErrorDetails, keys: tuple[str, ...], limits: tuple[str, ...]) -> PolicyError:
     place = [str(part) for part in first["loc"] if part != "[key]"]
     value = first["input"]
     if first["type"] == "extra_forbidden":
-        known = {1: tuple(keys), 2: tuple(limits)}.get(len(place), tuple(Rule.model_fields))
+        known = {1: keys, 2: limits}.get(len(place), tuple(Rule.model_fields))
         return _unknown("key", place[-1], known, place)
     if "[key]" in first["loc"]:
         return _unknown("kind", place[-1], _KINDS, place)

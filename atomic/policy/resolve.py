@@ -7,7 +7,7 @@ from typing import Any
 
 from atomic.errors import PolicyError
 from atomic.policy.facts import FallbackPolicy
-from atomic.policy.problems import unknown_policy
+from atomic.policy.problems import unknown_policy, with_more
 
 _TABLES = ("on", "cooldown", "limits")  # merged key by key; every other key replaces the inherited one
 
@@ -15,9 +15,10 @@ _TABLES = ("on", "cooldown", "limits")  # merged key by key; every other key rep
 def resolve_policies(mapping: Mapping[str, Mapping[str, Any] | FallbackPolicy]) -> dict[str, FallbackPolicy]:
     """Read the policies of a configuration, each with what it extends laid beneath it.
 
-    Raises PolicyError (with ``policy``, ``key``, ``nearest``) for the first that cannot be followed: an unknown key,
-    kind, action or base, or policies that extend each other in a circle.
+    Raises PolicyError (with ``policy``, ``key``, ``nearest``) for the first thing that cannot be followed: an unknown
+    key, kind, action or base, or policies that extend each other in a circle. ``more`` are the others, of all policies.
     """
+    problems: list[PolicyError] = []
     policies: dict[str, FallbackPolicy] = {}
     for name, own in mapping.items():
         if isinstance(own, FallbackPolicy):
@@ -26,7 +27,9 @@ def resolve_policies(mapping: Mapping[str, Mapping[str, Any] | FallbackPolicy]) 
         try:
             policies[name] = FallbackPolicy.model_validate(_laid_over(name, mapping, ()))
         except PolicyError as error:
-            raise _in_policy(error, name) from None
+            problems += [_in_policy(one, name) for one in (error, *error.fields.get("more", ()))]
+    if problems:
+        raise with_more(problems)
     return policies
 
 
@@ -54,5 +57,5 @@ def _laid_over(
 
 
 def _in_policy(error: PolicyError, name: str) -> PolicyError:
-    fields = {**error.fields, "policy": name}
+    fields = {key: value for key, value in error.fields.items() if key != "more"} | {"policy": name}
     return PolicyError(f"policy {name!r}: {error.message}", hint=error.hint, **fields)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atomic.errors import ModelRefError, PolicyError, SettingsError
+from atomic.errors import ModelRefError, PolicyError, SettingsError, UsageError
 from atomic.policy.resolve import resolve_policies
 from atomic.settings.environment import read_environment
 from atomic.settings.facts import Settings
 from atomic.settings.layers import Layer, merge, read_file
 from atomic.settings.places import FILE_NAME, expand, find_home, find_project_file
-from atomic.settings.problems import check
+from atomic.settings.problems import problems_of, together
 from atomic.settings.trust import require_trust
 
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*://|file:")
@@ -35,22 +35,45 @@ def load_settings(
     project = find_project_file(Path(cwd or "."), home) if config is None else None
     layers = _layers(home, Path(config) if config is not None else project, environ)
     data: dict[str, Any] = {}
+    found: list[UsageError] = []
     for layer in layers:
-        check(Settings, layer)
+        if wrong := problems_of(Settings, layer):
+            found += wrong
+            data = merge(data, _policies(layer))
+            continue
         if project is not None and layer.file == project:
             require_trust(layer, home)
         data = merge(data, _anchored(layer, environ))
-    try:
-        resolve_policies(data.get("policy", {}))
-    except PolicyError as error:
-        key = error.fields.get("key")
-        raise _placed(error, layers, key.split(".") if key else [], error.fields["policy"]) from None
-    except ModelRefError as error:
-        named = next((name for name, table in data["policy"].items() if error.text in table.get("models", ())), None)
-        raise _placed(error, layers, ["models"], named) from None
+    found += _policy_problems(data.get("policy", {}), layers)
+    if found:
+        raise together(found)
     data["home"] = str(home)
     data["sources"] = [str(layer.file) for layer in layers if layer.file is not None]
     return Settings.model_validate_json(json.dumps(data, default=str))
+
+
+def _policies(layer: Layer) -> dict[str, Any]:
+    """The policies alone of a layer that is wrong elsewhere, so that what is wrong with them is told too."""
+    tables = layer.data.get("policy")
+    sound = tables if isinstance(tables, dict) else {}
+    return {"policy": {name: table for name, table in sound.items() if isinstance(table, dict)}}
+
+
+def _policy_problems(tables: Mapping[str, Any], layers: list[Layer]) -> Sequence[UsageError]:
+    """All that is wrong with the policies, each where it stands: what one inherits is told once."""
+    try:
+        resolve_policies(tables)
+    except PolicyError as error:
+        placed: dict[object, UsageError] = {}
+        for one in (error, *error.fields.get("more", ())):
+            key = one.fields.get("key")
+            told = _placed(one, layers, key.split(".") if key else [], one.fields["policy"])
+            placed.setdefault((told.fields.get("file"), told.fields.get("line"), key or told.message), told)
+        return list(placed.values())
+    except ModelRefError as error:
+        named = next((name for name, table in tables.items() if error.text in table.get("models", ())), None)
+        return [_placed(error, layers, ["models"], named)]
+    return []
 
 
 def _layers(home: Path, file: Path | None, environ: Mapping[str, str]) -> list[Layer]:
@@ -74,7 +97,8 @@ def _placed(
                 here = [part or name for part in path]
                 if layer.holds(here):
                     place = layer.place(here)
-                    fields = {**error.fields, "file": place.file, "line": place.line}
+                    kept = {name: value for name, value in error.fields.items() if name != "more"}
+                    fields = {**kept, "file": place.file, "line": place.line}
                     return type(error)(f"{place.text}: {error.message}", hint=error.hint, **fields)
     return error
 

@@ -6,12 +6,15 @@ import difflib
 import json
 from collections.abc import Iterable, Sequence
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from atomic.errors import SettingsError
+from atomic.errors import SettingsError, UsageError
 from atomic.settings.layers import Layer
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 # pydantic's error types, as a person would say it.
 EXPECTED = {
@@ -38,26 +41,62 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def check(model: type[BaseModel], layer: Layer) -> None:
-    """Validate a layer on its own, so that a message can name its file and line. Raises SettingsError for the first
-    thing wrong."""
-    for name in layer.data:
-        if name not in keys_of(model):
-            raise unknown_key(layer, (name,), keys_of(model))
+    """Validate a layer on its own, so that a message can name its file and line. Raises SettingsError for all that is
+    wrong."""
+    if problems := problems_of(model, layer):
+        raise together(problems)
+
+
+def problems_of(model: type[BaseModel], layer: Layer) -> list[UsageError]:
+    """All that is wrong with a layer, each with its place, in the order of the file."""
+    known = keys_of(model)
+    ours = {name for name in layer.data if name in model.model_fields and name not in known}  # which no file may set
+    problems: list[UsageError] = [unknown_key(layer, (name,), known) for name in ours]
+    given = {name: value for name, value in layer.data.items() if name not in ours}
     try:
         # By way of JSON, where a list is a tuple's and text is a path's form, and where `strict` still refuses "3".
-        model.model_validate_json(json.dumps({"home": "/", **layer.data}, default=str), strict=True)
+        model.model_validate_json(json.dumps({"home": "/", **given}, default=str), strict=True)
     except ValidationError as error:
-        raise explain(model, layer, error) from None
+        problems += explain_all(model, layer, error)
+    return sorted(problems, key=lambda one: one.fields.get("line") or 0)
+
+
+def together(problems: Sequence[UsageError]) -> UsageError:
+    """One error for all of them: the one there is, or a SettingsError with a line for each, the fields of the first,
+    and ``problems``, their messages."""
+    first, *others = problems
+    if not others:
+        return first
+    lines = [f"{one.message}{f' ({one.hint})' if one.hint else ''}" for one in problems]
+    fields = {name: first.fields.get(name) for name in ("file", "line", "key", "nearest")}
+    message = "\n  ".join([f"{len(problems)} problems in the settings:", *lines])
+    return SettingsError(message, problems=tuple(one.message for one in problems), **fields)
 
 
 def explain(model: type[BaseModel], layer: Layer, error: ValidationError) -> SettingsError:
     """The first problem of a validation, in words."""
+    return explain_all(model, layer, error)[0]
+
+
+def explain_all(model: type[BaseModel], layer: Layer, error: ValidationError) -> list[SettingsError]:
+    """The problems of a validation, in words: unknown keys first, and without what is missing only for being
+    mistyped."""
     problems = error.errors(include_url=False, include_input=False)
-    # A mistyped key is also missing under its right name: the first says more.
-    problem = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
-    key = [str(part) for part in problem["loc"]]
-    if problem["type"] == "extra_forbidden":
-        return unknown_key(layer, key, keys_of(_model_at(model, key[:-1])))
+    unknown, wrong = [], []
+    for problem in problems:
+        key = [str(part) for part in problem["loc"]]
+        if problem["type"] == "extra_forbidden":
+            unknown.append(unknown_key(layer, key, keys_of(_model_at(model, key[:-1]))))
+    meant = {(*one.fields["key"].split(".")[:-1], one.fields["nearest"]) for one in unknown}
+    for problem in problems:
+        key = [str(part) for part in problem["loc"]]
+        mistyped = problem["type"] == "missing" and tuple(key) in meant
+        if problem["type"] != "extra_forbidden" and not mistyped:
+            wrong.append(_wrong_value(layer, key, problem))
+    return [*unknown, *wrong]
+
+
+def _wrong_value(layer: Layer, key: list[str], problem: ErrorDetails) -> SettingsError:
     place = layer.place(key)
     expected = _expected(problem["type"], problem.get("ctx", {}), problem["msg"])
     if problem["type"] in EXPECTED:

@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, Self
 from atomic.text import one_line
 from flows.batch import BatchEvent, BatchProgress, Notice
 from flows.cli.figures import clock, count, duration, money
+from flows.cli.live import Foot, text_of
 from flows.cli.output import BOLD, CYAN, DIM, GREEN, RED, YELLOW, coloured, paint, say
-from flows.cli.progress import FRAMES_A_SECOND, text_of
 from flows.cli.sentences import Piece
 
 if TYPE_CHECKING:
@@ -89,30 +89,20 @@ class LiveBatchProgress(PlainBatchProgress):
 
     def __init__(self) -> None:
         super().__init__()
-        from rich.console import Console
-        from rich.live import Live
-
-        self._console = Console(stderr=True, highlight=False, force_terminal=True)
         self._now: BatchProgress | None = None
-        self._live = Live(
-            get_renderable=self._moving,
-            console=self._console,
-            refresh_per_second=FRAMES_A_SECOND,
-            transient=True,
-            redirect_stdout=False,
-        )
+        self._foot = Foot(self._moving)
 
     def __enter__(self) -> Self:
-        self._live.start()
+        self._foot.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live.stop()
+        self._foot.stop()
 
     def line(self, pieces: list[Piece]) -> None:
-        self._console.print(text_of(pieces), soft_wrap=True)
+        self._foot.line(pieces)
 
     def _show(self, progress: BatchProgress) -> None:
         self._now = progress

@@ -10,15 +10,13 @@ from atomic.record import RunStore
 from atomic.runner import AttemptEnded, AttemptProgress, AttemptStarted, RunEvent, RunResult, RunStarted
 from atomic.runner.results import result_of
 from atomic.session import Progress
-from flows.cli.output import BOLD, CYAN, DIM, GREEN, RED, YELLOW, coloured, paint, say
+from flows.cli.live import Foot, text_of
+from flows.cli.output import coloured, paint, say
 from flows.cli.sentences import Piece, at_work, sentence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
-FRAMES_A_SECOND = 8
-STYLES = {BOLD: "bold", DIM: "dim", RED: "red", GREEN: "green", YELLOW: "yellow", CYAN: "cyan"}  # rich's names for ours
 STILL_AT_WORK = 30.0  # seconds of silence after which a log says that the run is alive
 
 
@@ -72,32 +70,23 @@ class LiveProgress(PlainProgress):
 
     def __init__(self) -> None:
         super().__init__()
-        from rich.console import Console
-        from rich.live import Live
         from rich.spinner import Spinner
 
-        self._console = Console(stderr=True, highlight=False, force_terminal=True)
         self._spinner = Spinner("dots")
         self._now: tuple[Progress, float] | None = None
-        self._live = Live(
-            get_renderable=self._moving,
-            console=self._console,
-            refresh_per_second=FRAMES_A_SECOND,
-            transient=True,
-            redirect_stdout=False,
-        )
+        self._foot = Foot(self._moving)
 
     def __enter__(self) -> Self:
-        self._live.start()
+        self._foot.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live.stop()
+        self._foot.stop()
 
     def line(self, pieces: list[Piece]) -> None:
-        self._console.print(text_of(pieces), soft_wrap=True)
+        self._foot.line(pieces)
 
     def _step(self, progress: Progress) -> None:
         self._now = (progress, time.monotonic())
@@ -113,13 +102,6 @@ class LiveProgress(PlainProgress):
         progress, told = self._now
         self._spinner.update(text=text_of(at_work(progress, time.monotonic() - told)))
         return self._spinner
-
-
-def text_of(pieces: list[Piece]) -> Text:
-    """The pieces as rich shows them. Never by markup: what models wrote, or a batch's name, may look like some."""
-    from rich.text import Text
-
-    return Text.assemble(*((text, STYLES.get(code, "")) for text, code in pieces), no_wrap=True, overflow="ellipsis")
 
 
 def progress_for(stream: IO[str]) -> PlainProgress:

@@ -78,7 +78,7 @@ def test_a_file_of_policies_needs_no_trust(ground: Ground) -> None:
         ('[agent]\n\ncomand = ["x"]\n', 3, "agent.comand", "command"),
         ("adapt = 1\n", 1, "adapt", "adopt"),
         ("[recrod]\nlevel = 1\n", 1, "recrod", "record"),
-        ('[record]\nnote = """\nfsink = 1\n"""\n"fsync" = true\nfsyncs = true\n', 2, "record.note", None),
+        ('[record]\nnote = """\nfsink = 1\n"""\n"fsync" = true\n', 2, "record.note", None),
         ('[model."a/b"]\nwindo = 3\n', 2, "model.a/b.windo", "window"),
         ('[model."a/b"]\nprice = { inptu = 3, output = 1 }\n', 2, "model.a/b.price.inptu", "input"),
         ("record.fsinc = true\n", 1, "record.fsinc", "fsync"),
@@ -311,3 +311,35 @@ def test_settings_load_without_what_only_the_command_line_needs() -> None:
     code = "import sys, atomic.settings; print([m for m in ('prefect', 'typer', 'rich', 'httpx') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ))
     assert done.stdout.strip() == "[]"
+
+
+def test_all_that_is_wrong_is_told_at_once_each_in_its_place(ground: Ground) -> None:
+    text = """\
+[recrod]
+[batch]
+concurrency = "four"
+stop_afetr = 3
+[policy.default]
+models = ["a/b"]
+max_atempts = 3
+on = { refusal = "nxet" }
+[policy.night]
+extends = "default"
+[policy.night.limits]
+idel = 4
+"""
+    ground.file.write_text(text)
+    error = ground.refuses()
+    said = error.message
+    assert said.startswith("6 problems in the settings:")
+    for place, what in (
+        (1, "unknown key recrod (did you mean record?)"),
+        (3, "batch.concurrency: expected a whole number, found text"),
+        (4, "unknown key batch.stop_afetr (did you mean batch.stop_after?)"),
+        (7, "policy 'default': unknown key 'max_atempts'"),
+        (8, "policy 'default': unknown action 'nxet'"),
+        (12, "policy 'night': unknown key 'idel'"),
+    ):
+        assert f"{ground.file}:{place}: {what}" in said
+    assert len(error.problems) == 6
+    assert (error.line, error.nearest) == (1, "record")

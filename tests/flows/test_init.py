@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from atomic.agent import Agent
+from atomic.failures import FailureKind
 from atomic.models import ModelRef
-from atomic.settings import load_settings
+from atomic.policy import FallbackPolicy, resolve_policies
+from atomic.policy.defaults import DEFAULTS
+from atomic.settings import Settings, load_settings
 from flows.agent_output import models_in
 from flows.first_settings import Found, choose_models, render
 from tests.flows.conftest import CommandLine
@@ -150,6 +153,23 @@ def test_every_file_loads_also_with_all_its_defaults_taken_in(
     taken = load_settings(tmp_path, file, environ)
     assert taken.agent.approve is True
     assert taken.models["ollama/my-model"].window == 32768
+
+
+def test_what_is_called_no_example_is_the_default(tmp_path: Path) -> None:
+    file, example, lines = tmp_path / "atomic-flows.toml", False, []
+    for line in render(Found()).splitlines():
+        if line.startswith("# "):
+            example = line.lower().endswith("example:")
+        lines.append(line if example else re.sub(r"^#(?=[^ ])", "", line))
+    file.write_text("\n".join(lines))
+    environ = {"ATOMIC_FLOWS_HOME": str(tmp_path / "home")}
+    taken, plain = load_settings(tmp_path, file, environ), Settings(home=tmp_path / "home")
+    assert taken.model_dump(exclude={"policies", "sources"}) == plain.model_dump(exclude={"policies", "sources"})
+    policy, default = resolve_policies(taken.policies)["default"], FallbackPolicy()
+    assert policy.model_dump(exclude={"on", "cooldown"}) == default.model_dump(exclude={"on", "cooldown"})
+    assert all(policy.rule(kind) == default.rule(kind) for kind in FailureKind)
+    assert policy.cooldown
+    assert all(seconds == DEFAULTS[kind].seconds for kind, seconds in policy.cooldown.items())
 
 
 def test_models_are_those_that_the_agent_lists() -> None:
