@@ -20,7 +20,7 @@ def demo(
     from flows.cli.output import BOLD, DIM, paint, say
     from flows.cli.run import Asked
     from flows.cli.running import carry_out
-    from flows.cli.summary import table
+    from flows.cli.summary import attempts_table
 
     mode: Literal["direct", "ephemeral"] = "direct" if direct else "ephemeral"
     command = f"atomic-flows run --{mode} --agent scripted {' '.join(f'-m {model}' for model in MODELS)}"
@@ -29,6 +29,6 @@ def demo(
     asked = Asked(prompt=PROMPT.encode(), models=MODELS, agent="scripted", name="demo", mode=mode)
     outcome = carry_out(asked)
     if outcome.result is not None:
-        for line in ("", *table(outcome.result)):
+        for line in ("", *attempts_table(outcome.result)):
             say(line)
     raise typer.Exit(outcome.code)

@@ -55,7 +55,7 @@ def status_lines(
 def server_line(server: ServerStatus) -> str:
     """How the server of this home stands."""
     if not server.running or server.info is None:
-        how = paint("(the first run that needs it starts it, or `atomic-flows up`)", DIM, stream=sys.stdout)
+        how = paint("(started by the first run, or by `atomic-flows up`)", DIM, stream=sys.stdout)
         return f"server  not running {how}"
     health = paint("healthy", GREEN, stream=sys.stdout) if server.healthy else "does not answer"
     since = paint(f"pid {server.info.pid}, since {clock(server.info.started_at)}", DIM, stream=sys.stdout)

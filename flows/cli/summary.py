@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from atomic.errors import EXIT_ANSWERED, EXIT_BUDGET, EXIT_FAILED, EXIT_USAGE
@@ -15,6 +16,7 @@ from flows.cli.figures import count, duration, money
 from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, paint, say
 from flows.cli.sentences import OWN_MODEL
 from flows.cli.spoken import spoken
+from flows.cli.tables import Cell, Column, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,14 @@ REMEDIES = {
     FailureKind.BUDGET: "--max-cost and --max-tokens (limits.cost_usd, limits.tokens) set the budget of a run",
     FailureKind.CONFIGURATION: "what the agent said of it is in stderr.txt of the attempt",
 }
-CELL = 60  # characters of a table's widest column
+CELL = 60  # characters of a reason in a table
+ATTEMPTS = (
+    Column(""),
+    Column("attempt", rank=1),
+    Column("model", least=20, cut="middle"),
+    Column("came to"),
+    Column("why", least=16, fold=True),
+)
 
 
 def exit_code(result: RunResult) -> int:
@@ -91,19 +100,12 @@ def tell_recovered(found: Recovered) -> None:
         say(paint(printable(sentence), YELLOW))
 
 
-def table(result: RunResult) -> list[str]:
-    """The attempts, a line each, as wide as they need to be."""
-    head = ("", "attempt", "model", "came to", "why")
-    rows = [
-        (
-            "✓" if attempt.status == "answered" else "✗",
-            str(attempt.n),
-            one_line(attempt.model or OWN_MODEL, CELL),
-            "answered" if attempt.status == "answered" else str(attempt.kind),
-            one_line(spoken(attempt.message), CELL),
-        )
-        for attempt in result.attempts
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in (head, *rows)]
-    return [paint(lines[0], DIM), *lines[1:]]
+def attempts_table(result: RunResult) -> list[str]:
+    """The attempts, a row each, for stderr."""
+    rows: list[tuple[Cell, ...]] = []
+    for attempt in result.attempts:
+        answered = attempt.status == "answered"
+        came_to = ("answered", GREEN) if answered else (str(attempt.kind), RED)
+        why = one_line(spoken(attempt.message), CELL)
+        rows.append(("✓" if answered else "✗", str(attempt.n), one_line(attempt.model or OWN_MODEL), came_to, why))
+    return table(ATTEMPTS, rows, sys.stderr)
