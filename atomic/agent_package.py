@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from atomic.regular import read_json
 
 _DEPTH = 4  # folders above a script in which its package.json is looked for: dist/bundle/cli.js has two
 
@@ -37,7 +38,7 @@ def _package(script: str) -> AgentPackage | None:
         return None
     for folder in folders:
         try:
-            data = json.loads((folder / "package.json").read_bytes())
+            data = read_json(folder / "package.json")
         except (OSError, ValueError):
             continue
         if not isinstance(data, dict):

@@ -8,7 +8,6 @@ anyway, and before 0.79 it read everything.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import Any
 from atomic.agent import Agent
 from atomic.agent_package import find_package
 from atomic.models.agent_folder import agent_folder
+from atomic.regular import read_json
 
 INSTRUCTIONS = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
 _GATED = ("settings.json", "mcp.json", "extensions", "skills", "prompts", "themes", "SYSTEM.md", "APPEND_SYSTEM.md")
@@ -92,7 +92,7 @@ def _release(version: str | None) -> tuple[int, ...]:
 
 def _object(file: Path) -> dict[str, Any]:
     try:
-        data = json.loads(file.read_text("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+        data = read_json(file)
+    except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

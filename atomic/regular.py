@@ -4,10 +4,14 @@ fill the memory."""
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from io import FileIO
 from pathlib import Path
+from typing import Any
+
+LARGEST_SETTINGS = 16 << 20  # bytes of a file of settings, keys or models: a person or an agent keeps them in memory
 
 
 def open_regular(path: Path | str) -> FileIO:
@@ -28,3 +32,12 @@ def read_regular(path: Path | str, most: int) -> bytes:
         if os.fstat(file.fileno()).st_size > most:
             raise OSError(errno.EFBIG, f"larger than {most} bytes", str(path))
         return file.read()
+
+
+def read_json(path: Path | str) -> Any:
+    """What a file of settings says that is JSON, with or without a byte order mark. Raises OSError as
+    :func:`read_regular`, ValueError for what is no JSON, or nested too deeply."""
+    try:
+        return json.loads(read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig"))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from atomic.models.catalog import ModelEntry, Price
+from atomic.regular import LARGEST_SETTINGS, read_regular
 
 FOLDER_VARIABLES = ("ATOMIC_CODING_AGENT_DIR", "PI_CODING_AGENT_DIR")
 AGENT_WINDOW = 128_000  # what the agent assumes of a model in models.json that says nothing (its docs/models.md)
@@ -51,7 +52,7 @@ def read_agent_models(folder: Path) -> dict[str, ModelEntry]:
 def read_agent_providers(folder: Path) -> dict[str, Mapping[str, Any]]:
     """The tables of the providers in an agent folder's `models.json`, as they stand there, by name. Empty as above."""
     try:
-        text = (folder / "models.json").read_text("utf-8")
+        text = read_regular(folder / "models.json", LARGEST_SETTINGS).decode()
         data = json.loads(_TRAILING_COMMA.sub(_kept, _COMMENT.sub(_kept, text)))
     except (OSError, ValueError, RecursionError):
         return {}

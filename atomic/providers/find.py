@@ -6,7 +6,6 @@ Only the agent's own folder and the environment are asked: no file of a project 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from atomic.agent import Agent
 from atomic.models.agent_folder import agent_folder, read_agent_providers
 from atomic.providers.facts import ANTHROPIC_VERSION, LISTS, PROVIDERS, STYLES, Provider, Style
 from atomic.providers.values import Value, read_value
+from atomic.regular import read_json
 
 # key: there is one; open: none is needed; no_key: there is none; untold: the agent can have one that is not for us to
 # use; stranger: the agent, as far as can be seen from here, knows no such provider.
@@ -172,7 +172,7 @@ def _authorization(style: Style, key: str, *, bearer: bool) -> dict[str, str]:
 
 def _stored(file: Path) -> dict[str, Mapping[str, Any]]:
     try:
-        data = json.loads(file.read_text("utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+        data = read_json(file)
+    except (OSError, ValueError):
         return {}
     return {name: entry for name, entry in data.items() if isinstance(entry, dict)} if isinstance(data, dict) else {}

@@ -14,6 +14,7 @@ from typing import Any
 from atomic.errors import AtomicError, PlaceError, RecordError
 from atomic.record.files import FILE_MODE, make_folder, temporary
 from atomic.record.layout import RUN_FILE, run_path
+from atomic.regular import open_regular
 
 _FETCHED_FOR = 86400.0  # seconds a fetched run is kept: long enough to look around in it
 
@@ -58,7 +59,7 @@ class Elsewhere:
         else:
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             self._fs.put_file(str(file), target)
-        with file.open("rb") as mine, self._fs.open(target, "rb") as theirs:
+        with open_regular(file) as mine, self._fs.open(target, "rb") as theirs:
             same = hashlib.file_digest(mine, "sha256").digest() == hashlib.file_digest(theirs, "sha256").digest()
         if not same:
             raise RecordError(f"{target} does not read back as it was written; the local copy is kept", path=target)
@@ -126,7 +127,7 @@ def _copy(file: Path, target: Path) -> None:
     try:
         shutil.copyfile(file, unfinished)
         unfinished.chmod(FILE_MODE)
-        with unfinished.open("rb") as copy:
+        with open_regular(unfinished) as copy:
             os.fsync(copy.fileno())
         unfinished.replace(target)
     finally:

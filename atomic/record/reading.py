@@ -14,9 +14,9 @@ import zstandard
 from atomic.errors import RecordDamaged, RecordError
 from atomic.framing.reading import check_whole
 from atomic.record.compress import Frame
-from atomic.record.files import decode_object, place_error
+from atomic.record.files import LARGEST, decode_object, place_error
 from atomic.record.layout import INDEX_FILE, PACKED_FILE, STREAM_FILE
-from atomic.regular import open_regular
+from atomic.regular import open_regular, read_regular
 
 _BUFFER = 128 << 10
 _FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -109,7 +109,7 @@ def _open_either(folder: Path) -> BinaryIO | _Packed:
 def _read_index(path: Path, packed: BinaryIO) -> list[Frame]:
     """The frames by the index; the beginning alone where the index is missing, torn, or of another stream."""
     try:
-        facts = decode_object(path.read_bytes(), str(path))
+        facts = decode_object(read_regular(path, LARGEST), str(path))
         frames = [Frame(raw, at, newlines, bool(at_line)) for raw, at, newlines, at_line in facts["frames"]]
         if facts["compressed_bytes"] == packed.seek(0, io.SEEK_END) and frames[0] == _BEGINNING:
             return frames

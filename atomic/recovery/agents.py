@@ -10,6 +10,7 @@ from atomic.framing import Framer
 from atomic.processes import Kin, Steady, boot_id, find, is_alive, stop, sweep
 from atomic.record.facts import AttemptRecord
 from atomic.recovery.facts import Ended
+from atomic.regular import open_regular
 from atomic.session.watch import Watch
 from atomic.verdict.facts import StopReason
 from atomic.verdict.fold import VerdictFold
@@ -45,7 +46,7 @@ async def follow(attempt: AttemptRecord, stream: Path) -> StopReason | None:
     fold = VerdictFold()
     # The time that passed before counts too, as far as the wall clock can tell.
     watch = Watch(attempt.limits, started=time.monotonic() - max(time.time() - attempt.started_at, 0.0))
-    with stream.open("rb", buffering=0) as source:
+    with open_regular(stream) as source:
         while True:
             alive = is_alive(agent)  # asked before reading: what it wrote last is read in any case
             while chunk := source.read(_READ_BYTES):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from atomic.errors import AtomicError
@@ -15,7 +14,6 @@ from atomic.record.facts import AttemptRecord, StreamFile
 from atomic.record.files import place_error
 from atomic.record.layout import SESSION_FILE, SESSION_FOLDER
 from atomic.record.restore import made_whole
-from atomic.regular import open_regular
 from atomic.session.checking import Checking
 from atomic.session.facts import AttemptSpec, Progress
 from atomic.session.leftovers import end_leftovers
@@ -25,10 +23,10 @@ from atomic.session.prepare import Prepared, opened, prepare
 from atomic.verdict.checked import checked
 from atomic.verdict.facts import CheckReport, Status, StopReason, Verdict
 from atomic.verdict.masked import masked
+from atomic.verdict.read import ends_of
 
 # Bytes of a stream that is put to rest on the loop itself: quicker than handing it to a thread and hearing of it.
 SMALL = 256 * 1024
-STDERR_END = 32 * 1024  # bytes at each end of stderr that are looked at for a reason
 
 T = TypeVar("T")
 
@@ -105,7 +103,7 @@ async def _end(
     verdict = live.fold.finish(
         live.framer.stats,
         exit_code=exit_code,
-        stderr=_ends(spec.folder.stderr),
+        stderr=ends_of(spec.folder.stderr),
         stopped=stopped,
         now=time.time(),
         first_event_at=live.first_event_at,
@@ -193,19 +191,3 @@ def _not_started(prepared: Prepared, error: OSError | ValueError) -> Verdict:
         kind=FailureKind.CONFIGURATION,
         message=f"the agent could not be started: {prepared.argv[0]}: {getattr(error, 'strerror', None) or error}",
     )
-
-
-def _ends(path: Path) -> str:
-    """The beginning and the end of what the agent wrote to stderr."""
-    try:
-        size = path.stat().st_size
-        if size == 0:
-            return ""
-        with open_regular(path) as file:
-            head = file.read(STDERR_END)
-            file.seek(max(size - STDERR_END, len(head)))
-            tail = file.read(STDERR_END)
-    except OSError:
-        return ""
-    gap = b"\n" if len(head) + len(tail) < size else b""
-    return (head + gap + tail).decode("utf-8", "replace")

@@ -6,8 +6,6 @@ real files, with a ``settings.json`` that holds the merged settings.
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +15,7 @@ from atomic.agent import Agent
 from atomic.errors import SettingsError
 from atomic.models.agent_folder import FOLDER_VARIABLES, agent_folder
 from atomic.record.files import encode, make_folder, place_error, write_file
+from atomic.regular import read_json
 
 _SETTINGS = "settings.json"
 _KEYS = "auth.json"
@@ -30,7 +29,7 @@ def check_overlay(agent: Agent) -> None:
         return
     folder = agent_folder(agent.env, agent.command)
     try:
-        keys = json.loads((folder / _KEYS).read_bytes())
+        keys = read_json(folder / _KEYS)
     except (OSError, ValueError):
         keys = {}
     entries = keys.items() if isinstance(keys, dict) else ()
@@ -43,7 +42,7 @@ def check_overlay(agent: Agent) -> None:
             file=str(folder / _KEYS),
             key="agent.settings",
         )
-    _own_settings(folder)
+    _laid_over(folder, agent)
 
 
 def lay_over(agent: Agent, target: Path) -> dict[str, str]:
@@ -60,7 +59,7 @@ def lay_over(agent: Agent, target: Path) -> dict[str, str]:
                 (target / entry.name).symlink_to(entry.absolute())
     except OSError as error:
         raise place_error(error, target, "fill the folder") from error
-    write_file(target / _SETTINGS, encode(merged(_own_settings(folder), agent.settings)))
+    write_file(target / _SETTINGS, _laid_over(folder, agent))
     return dict.fromkeys(FOLDER_VARIABLES, str(target))
 
 
@@ -79,16 +78,21 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
     return result
 
 
+def _laid_over(folder: Path, agent: Agent) -> bytes:
+    try:
+        return encode(merged(_own_settings(folder), agent.settings))
+    except RecursionError as error:
+        raise _unreadable(folder / _SETTINGS, "it is nested too deeply") from error
+
+
 def _own_settings(folder: Path) -> dict[str, Any]:
     path = folder / _SETTINGS
     try:
-        text = path.read_bytes()
+        settings = read_json(path)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise _unreadable(path, os.strerror(error.errno or 0)) from error
-    try:
-        settings = json.loads(text)
+        raise _unreadable(path, error.strerror or str(error)) from error
     except ValueError as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(settings, dict):

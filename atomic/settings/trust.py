@@ -19,6 +19,7 @@ from typing import Any
 from filelock import FileLock
 
 from atomic.errors import SettingsError
+from atomic.regular import read_json
 from atomic.settings.layers import Layer
 
 STORE_NAME = "trust.json"
@@ -119,7 +120,7 @@ def _digest(layer: Layer) -> str:
 def _read(home: Path) -> dict[str, str]:
     store = home / STORE_NAME
     try:
-        data = json.loads(store.read_bytes())
+        data = read_json(store)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from atomic.framing import Framer
@@ -9,6 +10,8 @@ from atomic.framing.reading import read_in_batches
 from atomic.regular import open_regular
 from atomic.verdict.facts import StopReason, Verdict
 from atomic.verdict.fold import VerdictFold
+
+STDERR_END = 32 * 1024  # bytes at each end of stderr that are looked at for a reason
 
 
 def read_verdict(
@@ -29,10 +32,19 @@ def read_verdict(
 
 
 def _text(stderr: str | Path) -> str:
-    if isinstance(stderr, str):
-        return stderr
+    return stderr if isinstance(stderr, str) else ends_of(stderr)
+
+
+def ends_of(stderr: Path) -> str:
+    """The beginning and the end of what the agent wrote to stderr; nothing where there is no such file: it is a help,
+    and may be of any length."""
     try:
         with open_regular(stderr) as file:
-            return file.read().decode("utf-8", "replace")
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(STDERR_END)
+            file.seek(max(size - STDERR_END, len(head)))
+            tail = file.read(STDERR_END)
     except OSError:
-        return ""  # it is a help, and not there
+        return ""
+    gap = b"\n" if len(head) + len(tail) < size else b""
+    return (head + gap + tail).decode("utf-8", "replace")

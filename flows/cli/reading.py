@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli import completion
-from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, page, paint, say, write, write_json
+from flows.cli.output import BOLD, CYAN, DIM, GREEN, RED, page, paint, say, write, write_json
 
 if TYPE_CHECKING:
-    from atomic.record import AttemptFolder
     from atomic.text import Masker
-    from atomic.verdict import Verdict
+    from flows.cli.explained import Explained
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
 SHOWN_ANSWER = 600  # characters of an answer that `explain` repeats
@@ -38,16 +37,17 @@ def explain(
     config: Config = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say why a session got its verdict: the kind, and the events that decided it."""
-    from atomic.verdict import explanation
-    from atomic.verdict.masked import masked
+    """Say why a session got its verdict: the kind, and the events that decided it.
 
-    read, title, masker = _of_file(Path(what), exit_code, stderr) if _is_stream(what) else _of_run(what, config)
-    verdict = masked(read, masker)
+    Of a run: a line for each attempt, and its last one in detail. What is still on its way is told as far as it is.
+    """
+    from flows.cli.explained import of_file, of_run
+
+    explained = of_file(Path(what), exit_code, stderr) if _is_stream(what) else of_run(what, config)
     if as_json:
-        write_json(explanation(verdict))
+        write_json(explained.to_json())
     else:
-        page(_reasons(title, verdict))
+        page([*_attempts(explained), *_reasons(explained)])
 
 
 def cat(
@@ -70,8 +70,9 @@ def cat(
     """
     from atomic.record.cat import lines_of, type_of
     from atomic.text import printable
+    from flows.cli.explained import find
 
-    attempts, _, masker = _find(run, config)
+    _, attempts, masker = find(run, config)
     shown = _fit_for_eyes(masker) if sys.stdout.isatty() else None
     wanted = {name for given in events or () for name in given.split(",")}
     seen: dict[str, int] = {}
@@ -94,61 +95,6 @@ def _is_stream(what: str) -> bool:
     return os.path.isfile(what) or os.path.isfile(f"{what}.zst")  # noqa: PTH113
 
 
-def _of_file(stream: Path, exit_code: int | None, stderr: Path | None) -> tuple[Verdict, str, Masker]:
-    from atomic.agent import Agent
-    from atomic.errors import PlaceError
-    from atomic.session import masker_for
-    from atomic.verdict import read_verdict
-
-    if stderr is not None and not stderr.is_file():
-        raise PlaceError(f"{stderr}: no such file", path=str(stderr), reason="missing")
-    return read_verdict(stream, exit_code=exit_code, stderr=stderr or ""), str(stream), masker_for(Agent())
-
-
-def _of_run(what: str, config: Path | None) -> tuple[Verdict, str, Masker]:
-    """The verdict of an attempt, read anew from its stream; without a number, of the last one."""
-    from atomic.errors import PlaceError, RecordDamaged
-    from atomic.text import printable
-    from atomic.verdict import read_verdict
-    from atomic.verdict.checked import checked
-
-    attempts, run_id, masker = _find(what, config)
-    if not attempts:
-        raise RecordDamaged(f"run {run_id} has no attempt", hint="it ended before its first one", path=what)
-    attempt = attempts[-1]
-    title = f"{run_id}/{attempt.n}"
-    try:
-        record = attempt.read()
-    except RecordDamaged as error:
-        say(f"{paint('warning', YELLOW)} {printable(error.message)}; this is what the stream alone says")
-        return read_verdict(attempt.stream, stderr=attempt.stderr), title, masker
-    title += f" · {record.model or 'the agent’s own model'}"
-    try:
-        verdict = read_verdict(
-            attempt.stream,
-            exit_code=record.exit_code,
-            stderr=attempt.stderr,
-            stopped=record.verdict.stopped if record.verdict else None,
-        )
-        return checked(verdict, record.verdict.check if record.verdict else None), title, masker
-    except PlaceError:  # there is no stream: the agent was never started
-        if record.verdict is None:
-            raise RecordDamaged(f"{attempt.path} holds no stream", path=str(attempt.path)) from None
-        return record.verdict, title, masker
-
-
-def _find(text: str, config: Path | None) -> tuple[list[AttemptFolder], str, Masker]:
-    """The attempts that RUN or RUN/N names, the run's id, and what hides secrets. Raises RunNotFound, UsageError."""
-    from atomic.record.cat import find_attempts
-    from atomic.runner import open_store
-    from atomic.session import masker_for
-    from atomic.settings import load_settings
-
-    settings = load_settings(config=config)
-    folder, attempts = find_attempts(open_store(settings), text)
-    return attempts, folder.run_id, masker_for(settings.agent.agent())
-
-
 def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
     """What makes of a raw line one that may be shown."""
     from atomic.record.redact import HEADERS, without_headers
@@ -156,15 +102,40 @@ def _fit_for_eyes(masker: Masker) -> Callable[[bytes], bytes]:
     return lambda line: masker.raw(without_headers(line) if HEADERS in line else line)
 
 
-def _reasons(title: str, verdict: Verdict) -> list[str]:
+def _out(text: str, *codes: str) -> str:
+    return paint(text, *codes, stream=sys.stdout)
+
+
+def _attempts(explained: Explained) -> list[str]:
+    """A line for each attempt of a run that is more than one attempt, or not at its end."""
+    from atomic.text import one_line
+    from flows.cli.sentences import OWN_MODEL
+    from flows.cli.verdict_lines import LINE
+
+    run = explained.run
+    if run is None or (len(run.attempts) < 2 and not explained.running):
+        return []
+    lines = []
+    for one in run.attempts:
+        what = "at work" if one.status is None else "answered" if one.status == "answered" else f"failed: {one.kind}"
+        colour = CYAN if one.status is None else GREEN if one.status == "answered" else RED
+        why = f"  {_out(one_line(one.message, LINE), DIM)}" if one.message else ""
+        lines.append(f"attempt {one.n} · {one_line(one.model or OWN_MODEL)}  {_out(what, colour)}{why}")
+    if explained.running and not explained.unfinished:
+        lines.append(f"{_out('running', CYAN, BOLD)}  the run is between attempts; this is how the last one ended:")
+    return [*lines, ""]
+
+
+def _reasons(explained: Explained) -> list[str]:
     from atomic.text import one_line, printable
     from flows.cli.verdict_lines import MESSAGE, check_lines, evidence_lines, warning_lines, work_lines
 
-    def out(text: str, *codes: str) -> str:
-        return paint(text, *codes, stream=sys.stdout)
-
+    verdict, out = explained.verdict, _out
+    if explained.unfinished:
+        lines = [f"{out('running', CYAN, BOLD)}  {out(printable(explained.title), DIM)}", out("so far", BOLD)]
+        return [*lines, *(f"  {line}" for line in work_lines(verdict))]
     said = out("answered", GREEN, BOLD) if verdict.answered else out(f"failed: {verdict.kind}", RED, BOLD)
-    lines = [f"{said}  {out(printable(title), DIM)}"]
+    lines = [f"{said}  {out(printable(explained.title), DIM)}"]
     if verdict.message:
         lines.append(f"  {one_line(verdict.message, MESSAGE)}")
     if verdict.answered_by:

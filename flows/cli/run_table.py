@@ -9,6 +9,7 @@ from typing import IO
 from atomic.record import RunRecord, RunStore
 from atomic.record.layout import PROMPT_FILE, run_path
 from atomic.record.owner import OwnerState, state_of
+from atomic.regular import open_regular
 from atomic.text import Masker, one_line
 from flows.cli.figures import clock, duration, money
 from flows.cli.output import CYAN, GREEN, RED, page
@@ -70,6 +71,6 @@ def _outcome(run: RunRecord) -> str:
 
 def _first_words(run: RunRecord, store: RunStore) -> str:
     path = store.spool / run_path(run.run_id) / PROMPT_FILE
-    with contextlib.suppress(OSError), path.open("rb") as prompt:
+    with contextlib.suppress(OSError), open_regular(path) as prompt:
         return prompt.read(PROMPT_HEAD).decode("utf-8", "ignore")
     return ""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MESSAGE = 500  # characters of a message or a warning
 SHOWN_LINES = 12  # of what a check said
+LINE = 100  # characters of a message in a line of its own among others
 SIGN = 300  # characters of the text of one piece of evidence
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from atomic.models import ModelRef
 from atomic.models.agent_folder import agent_folder
 from atomic.policy import FallbackPolicy
 from atomic.providers import Credentials, ask_all
+from atomic.regular import read_json
 from atomic.runner import choose_policy
 from atomic.settings import Settings, find_home, load_settings
 from atomic.text import Masker, one_line
@@ -123,9 +123,9 @@ def default_model(program: Agent) -> ModelRef | None:
     """The model that the agent's own settings name; None where they name none."""
     file = agent_folder(program.env, program.command) / "settings.json"
     try:
-        data = json.loads(file.read_text("utf-8-sig"))
+        data = read_json(file)
         return ModelRef.parse(f"{data['defaultProvider']}/{data['defaultModel']}")
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, UsageError):
+    except (OSError, ValueError, TypeError, KeyError, UsageError):
         return None
 
 

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
+from atomic.record.owner import this_process
 from tests.flows.conftest import CommandLine
 
 STREAMS = Path(__file__).parents[1] / "recordings"
@@ -167,3 +169,40 @@ def test_policy_show_says_what_a_run_may_cost(cli: CommandLine, limits: str, say
     (cli.home / "atomic-flows.toml").write_text(text)
     assert says in cli("policy", "show").out
     assert json.loads(cli("policy", "show", "--json").out)["most_usd"] == pytest.approx(most)
+
+
+def test_explain_of_a_run_has_a_line_for_each_attempt_and_the_last_in_detail(ran: CommandLine) -> None:
+    done = ran("explain", "latest")
+    lines = done.out.splitlines()
+    assert [line.partition(" · ")[0] for line in lines[:3]] == ["attempt 1", "attempt 2", "attempt 3"]
+    assert "failed: overflow" in lines[0]
+    assert "answered by third/ok" not in lines[0]
+    assert any(line.startswith("answered") and "/3 · third/ok" in line for line in lines)
+    assert "\x1b" not in done.out
+    said = json.loads(ran("explain", "latest", "--json").out)
+    assert [one["kind"] for one in said["attempts"]][:1] == ["overflow"]
+    assert said["run_id"] in ran.records()[0].name
+    assert "attempt 2" not in ran("explain", "latest/1").out
+
+
+def test_explain_of_a_session_at_work_says_so(cli: CommandLine) -> None:
+    process = cli.start("run", "--direct", "--agent", "scripted", "-m", "scripted/sleep-tool", "x")
+    folder = cli.until_at_work(process)
+    for what in ("latest", "latest/1"):
+        done = cli("explain", what)
+        assert done.code == 0
+        assert "running" in done.out
+        assert "crashed" not in done.out
+        said = json.loads(cli("explain", what, "--json").out)
+        assert (said["status"], said["kind"], said["answer"]) == ("running", None, None)
+        assert tuple(said)[: len(EXPLAINED)] == EXPLAINED
+    process.send_signal(signal.SIGINT)
+    cli.end(process)
+    assert json.loads(cli("explain", "latest", "--json").out)["kind"] == "cancelled"
+    # Between two attempts: the run goes on, and nobody is at work.
+    run = json.loads((folder / "run.json").read_bytes())
+    own = this_process().model_dump()
+    (folder / "run.json").write_text(json.dumps(run | {"status": "running", "owner": own, "ended_at": None}))
+    assert "between attempts" in cli("explain", "latest").out
+    assert json.loads(cli("explain", "latest", "--json").out)["status"] == "running"
+    assert json.loads(cli("explain", "latest/1", "--json").out)["status"] == "failed", "that one has ended"
