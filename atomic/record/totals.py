@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from atomic.record.facts import AttemptRecord, AttemptSummary, RunRecord
 from atomic.verdict.facts import Usage, Verdict
+
+
+def with_attempts(record: RunRecord, attempts: Sequence[AttemptRecord]) -> RunRecord:
+    """The run's record with what these attempts came to and used."""
+    usage = total_usage(attempt.verdict for attempt in attempts if attempt.verdict is not None)
+    summaries = tuple(AttemptSummary.of(attempt) for attempt in attempts)
+    return record.model_copy(update={"attempts": summaries, "usage": usage, "cost_usd": usage.cost_usd})
 
 
 def total_usage(verdicts: Iterable[Verdict]) -> Usage:

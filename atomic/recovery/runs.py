@@ -13,10 +13,10 @@ from atomic.errors import RecordDamaged, UsageError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy
 from atomic.processes import Steady, boot_id
-from atomic.record import AttemptFolder, AttemptRecord, AttemptSummary, RunFolder, RunRecord
+from atomic.record import AttemptFolder, AttemptRecord, RunFolder, RunRecord
 from atomic.record.files import remove_unfinished
 from atomic.record.layout import DAMAGED_FILE, RUN_FILE, attempt_name
-from atomic.record.totals import total_usage
+from atomic.record.totals import with_attempts
 from atomic.recovery.agents import end_processes, follow
 from atomic.recovery.facts import Adopt, Ended, RecoveredRun
 from atomic.session.checking import Checking
@@ -155,14 +155,8 @@ def _read_attempt(folder: AttemptFolder, run: RunRecord) -> AttemptRecord:
 
 def _concluded(run: RunRecord, attempts: list[AttemptRecord]) -> RunRecord:
     """The run as its attempts leave it: answered by the one that was, else interrupted."""
-    verdicts = [attempt.verdict for attempt in attempts if attempt.verdict is not None]
-    usage = total_usage(verdicts)
-    known = {
-        "attempts": tuple(AttemptSummary.of(attempt) for attempt in attempts),
-        "usage": usage,
-        "cost_usd": usage.cost_usd,
-        "ended_at": max((attempt.ended_at or 0.0 for attempt in attempts), default=time.time()),
-    }
+    ended_at = max((attempt.ended_at or 0.0 for attempt in attempts), default=time.time())
+    verdicts = (attempt.verdict for attempt in attempts if attempt.verdict is not None)
     answered = next((verdict for verdict in verdicts if verdict.answered), None)
     if answered is not None:
         outcome = {
@@ -181,7 +175,7 @@ def _concluded(run: RunRecord, attempts: list[AttemptRecord]) -> RunRecord:
             "kind": FailureKind.INTERRUPTED,
             "message": f"{_CUT_OFF} {when}",
         }
-    return run.model_copy(update=known | outcome)
+    return with_attempts(run, attempts).model_copy(update={"ended_at": ended_at, **outcome})
 
 
 def _changed(*paths: Path) -> float:

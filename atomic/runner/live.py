@@ -15,6 +15,7 @@ from atomic.policy.endings import name_of
 from atomic.policy.prompts import prompt_of
 from atomic.record import AttemptRecord, AttemptSummary, RunFolder, RunRecord, RunStore
 from atomic.record.restore import made_again
+from atomic.record.totals import with_attempts
 from atomic.runner.costs import can_be_priced, left_of, priced
 from atomic.runner.facts import (
     AttemptEnded,
@@ -28,7 +29,7 @@ from atomic.runner.facts import (
     Waiting,
 )
 from atomic.runner.recording import kept, run_place
-from atomic.runner.results import concluded, result_of, verdicts_of, with_attempts
+from atomic.runner.results import concluded, result_of, verdicts_of
 from atomic.runner.seams import Seams
 from atomic.session import AttemptSpec
 

@@ -6,17 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from atomic.models import ModelRef
 from atomic.policy import End
-from atomic.record import AttemptRecord, AttemptSummary, RunRecord
-from atomic.record.totals import total_usage
+from atomic.record import AttemptRecord, RunRecord
+from atomic.record.totals import with_attempts
 from atomic.runner.facts import RunResult
 from atomic.verdict.facts import Status, Verdict
-
-
-def with_attempts(record: RunRecord, attempts: Sequence[AttemptRecord]) -> RunRecord:
-    """The run's record with what these attempts came to and used."""
-    usage = total_usage(verdicts_of(attempts))
-    summaries = tuple(AttemptSummary.of(attempt) for attempt in attempts)
-    return record.model_copy(update={"attempts": summaries, "usage": usage, "cost_usd": usage.cost_usd})
 
 
 def concluded(
