@@ -13,7 +13,7 @@ from tests.flows.conftest import CommandLine
 STREAMS = Path(__file__).parents[1] / "recordings"
 EXPLAINED = (
     *("status", "kind", "message", "answer", "answered_by", "evidence", "usage", "records", "noise", "settled"),
-    *("unresolved_overflow", "exit_code", "warnings"),
+    *("unresolved_overflow", "exit_code", "warnings", "check"),
 )
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import delete
 from atomic.failures import FailureKind
 from atomic.record import AttemptRecord, RunRecord
 from atomic.record.layout import first_id
-from atomic.runner.results import with_attempts
+from atomic.record.totals import with_attempts
 from atomic.verdict.facts import Status, Usage, Verdict
 from flows import history
 from flows.database import Database, runs
