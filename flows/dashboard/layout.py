@@ -51,3 +51,13 @@ def _page_of(content: ui.element) -> ui.element:
     slot = content.parent_slot
     assert slot is not None
     return slot.parent
+
+
+def missing(title: str, why: str) -> None:
+    """The page of what is not there."""
+    context.client.status_code = 404
+    with frame(title):
+        el("h1", title)
+        if why:
+            el("p", why, "muted")
+        link("All runs", "/runs")

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, Page, Playwright
+from playwright.async_api import Browser, Page, Playwright, expect
 
 PATIENCE = 30_000  # milliseconds for anything awaited in a page: a busy machine is no failure
 
@@ -16,6 +16,7 @@ PATIENCE = 30_000  # milliseconds for anything awaited in a page: a busy machine
 async def launch(playwright: Playwright) -> Browser:
     """The Chromium of this machine."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    expect.set_options(timeout=PATIENCE)
     assert program is not None, "the browser tests need a Chromium: scripts/install-chromium"
     return await playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -23,7 +24,11 @@ async def browser() -> AsyncIterator[Browser]:
 async def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home with a few runs, which tests read only."""
     home = Home(tmp_path_factory.mktemp("home"))
-    await home.run("fell-back", "scripted/overflow", "other/rate-limit", "third/ok")
+    await asyncio.gather(
+        home.run("fell-back", "scripted/overflow", "other/rate-limit", "third/ok"),
+        home.run("with-tools", "scripted/tool", prompt="What does the command say?"),
+        home.run("many-turns", "scripted/turns-40"),
+    )
     return home
 
 

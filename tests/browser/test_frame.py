@@ -15,7 +15,7 @@ async def test_run_is_shown_under_an_address_of_its_own(browser: Browser, dashbo
     run_id = home.runs["fell-back"].run_id
     async with seen(browser, dashboard) as here:
         page = await here.open(f"/runs/{run_id}")
-        assert run_id in await page.title()
+        assert await page.title() == "fell-back · atomic-flows"
         assert "Hello from a scripted agent." in await page.inner_text("main")
 
 

@@ -6,12 +6,9 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from nicegui import context
-
 from atomic.errors import RecordError, RunNotFound
 from atomic.text import Masker
-from flows.dashboard.elements import el, link
-from flows.dashboard.layout import frame
+from flows.dashboard.layout import missing
 from flows.dashboard.records import AttemptFound, RunFound, find_run
 from flows.dashboard.sources import Sources
 
@@ -57,13 +54,3 @@ async def ask_attempt(sources: Sources, run_id: str, number: str) -> tuple[Asked
 def positive(text: str | None) -> int | None:
     """A whole number from 1 on; None for anything else."""
     return int(text) if text and _NUMBER.fullmatch(text) else None
-
-
-def missing(title: str, why: str) -> None:
-    """The page of what is not there."""
-    context.client.status_code = 404
-    with frame(title, "/runs"):
-        el("h1", title)
-        if why:
-            el("p", why, "muted")
-        link("All runs", "/runs")
