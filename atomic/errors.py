@@ -82,7 +82,7 @@ class PolicyError(UsageError):
 
 
 class ModelRefError(UsageError):
-    """A model's name cannot be read. Fields: ``text``."""
+    """A model's name cannot be read, or ends in a mistyped level. Fields: ``text``; ``nearest``, the level meant."""
 
 
 class PromptError(UsageError):

@@ -56,6 +56,10 @@ class ModelCatalog:
     table: Mapping[str, ModelEntry] = field(default_factory=dict)
     otherwise: Price | None = None
 
+    def names(self, ref: ModelRef) -> bool:
+        """Whether the agent's `models.json` or the user's table has an entry of exactly this name."""
+        return ref.name in self.agent or ref.name in self.table
+
     def window(self, ref: ModelRef) -> int | None:
         """A model's context window in tokens; None where nobody knows it."""
         for entries in (self.agent, self.table):

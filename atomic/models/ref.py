@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 from atomic.errors import ModelRefError
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+_LIKE_A_LEVEL = 0.74  # of difflib: two letters changed over in a word of four reach it, `mini` for `minimal` does not
 _SHOWN = 80  # characters of a wrong reference that a message repeats: it may be a whole file
 
 
@@ -44,6 +46,14 @@ class ModelRef:
         if name.endswith(":"):
             raise _unreadable(text, "nothing follows the last ':'")
         return cls(provider, name, level)
+
+    @property
+    def meant_level(self) -> str | None:
+        """The level that the end of the id looks like when it is none, as `high` for `:hihg`; None where the id ends
+        otherwise. Ids may end in a colon and a word of their own (`llama3:8b`, `x/y:free`, `phi3:mini`)."""
+        _, colon, tail = self.id.rpartition(":")
+        near = difflib.get_close_matches(tail.lower(), LEVELS, n=1, cutoff=_LIKE_A_LEVEL) if colon else []
+        return near[0] if near and self.level is None else None
 
     @property
     def name(self) -> str:

@@ -12,9 +12,10 @@ import orjson
 
 from atomic.agent import Agent
 from atomic.checks import anchored, require_sound
-from atomic.errors import PlaceError, PolicyError, UsageError
+from atomic.errors import ModelRefError, PlaceError, PolicyError, UsageError
 from atomic.models import ModelCatalog, ModelRef, Price
 from atomic.models.agent_folder import agent_folder, read_agent_models
+from atomic.models.ref import LEVELS
 from atomic.policy import FallbackPolicy, resolve_policies
 from atomic.policy.problems import unknown_policy
 from atomic.record import RunStore
@@ -64,6 +65,7 @@ def prepare(
     program = _agent(agent, settings).resolve()
     check_overlay(program)
     catalog = catalog_for(program, settings)
+    check_levels(chosen, catalog)
     check_budget(chosen, catalog.price_known)
     return RunRequest(
         prompt=data,
@@ -91,6 +93,22 @@ def catalog_for(agent: Agent, settings: Settings) -> ModelCatalog:
     stream, so that budgets can be tried without a key."""
     own = read_agent_models(agent_folder(agent.env, agent.command))
     return ModelCatalog(own, settings.models, otherwise=_SCRIPTED_PRICE if agent.scripted else None)
+
+
+def check_levels(policy: FallbackPolicy, catalog: ModelCatalog) -> None:
+    """Refuse a mistyped thinking level, which the agent would take for a part of the model's id. Raises
+    ModelRefError."""
+    for model in policy.models:
+        level = model.meant_level
+        if level is not None and not catalog.names(model):
+            head, _, tail = str(model).rpartition(":")
+            raise ModelRefError(
+                f"{model}: {tail!r} is no thinking level; did you mean {head}:{level}?",
+                hint=f"The levels are {', '.join(LEVELS)}. If the id of the model ends so, give it a table in the "
+                f'settings: [model."{model.name}"].',
+                text=str(model),
+                nearest=level,
+            )
 
 
 def check_budget(policy: FallbackPolicy, price_known: Callable[[ModelRef], bool]) -> None:

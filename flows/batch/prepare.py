@@ -10,7 +10,7 @@ from atomic.agent import Agent
 from atomic.errors import UsageError
 from atomic.models import ModelRef
 from atomic.policy import FallbackPolicy
-from atomic.runner import PolicyLike, check_budget, choose_policy, open_store, prepare
+from atomic.runner import PolicyLike, check_budget, check_levels, choose_policy, open_store, prepare
 from atomic.runner.prepare import DEFAULT_POLICY
 from atomic.settings import Settings, load_settings
 from atomic.text import slug
@@ -76,6 +76,7 @@ def prepare_batch(
     checked.require_sound()
     policies = _policies(checked, form.policy, settings)
     for chosen in {id(one): one for one in policies.values()}.values():
+        check_levels(chosen, form.catalog)
         check_budget(chosen, form.catalog.price_known)
     budget = budgets.Budget(_bound("max_cost", max_cost), int(_bound("max_tokens", max_tokens)))
     budgets.check_budget(budget, list(policies.values()), form.catalog.price_known)

@@ -176,3 +176,22 @@ def test_what_is_published_is_known_without_a_network(monkeypatch: pytest.Monkey
 def test_the_price_table_is_not_imported_before_it_is_needed() -> None:
     code = "import sys, atomic.policy, atomic.models; sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("a/b:hihg", "high"),
+        ("a/b:HIGH", "high"),
+        ("a/b:meduim", "medium"),
+        ("a/b:xhihg", "xhigh"),
+        ("a/b:high", None),
+        ("ollama/llama3:8b", None),
+        ("openrouter/x/y:free", None),
+        ("ollama/phi3:mini", None),
+        ("ollama/llama3:latest", None),
+        ("a/hihg", None),
+    ],
+)
+def test_a_mistyped_level_is_told_from_ids_that_hold_colons(text: str, level: str | None) -> None:
+    assert ModelRef.parse(text).meant_level == level

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from atomic.agent import Agent
-from atomic.errors import AgentNotFound, NoModelAnswered, PlaceError, PolicyError, PromptError, RecordError, UsageError
+from atomic.errors import (
+    AgentNotFound,
+    ModelRefError,
+    NoModelAnswered,
+    PlaceError,
+    PolicyError,
+    PromptError,
+    RecordError,
+    UsageError,
+)
 from atomic.failures import FailureKind
 from atomic.models import ModelCatalog, ModelEntry, ModelRef, Price
 from atomic.policy import FallbackPolicy, Limits
@@ -373,6 +382,16 @@ class TestSpending:
         check_budget(dollars.model_copy(update={"limits": Limits(cost_usd=1, tokens=5)}), lambda model: False)
         with pytest.raises(PolicyError, match="default model"):
             check_budget(FallbackPolicy(limits=Limits(cost_usd=1)), lambda model: True)
+
+
+def test_a_mistyped_level_is_refused_unless_the_model_is_called_so(tmp_path: Path) -> None:
+    agent = Agent(command=("/bin/true",), env={"ATOMIC_CODING_AGENT_DIR": str(tmp_path)})
+    settings = Settings(home=tmp_path)
+    with pytest.raises(ModelRefError, match="did you mean anthropic/claude-opus-4-5:high"):
+        prepare("x", models=["a/b", "anthropic/claude-opus-4-5:hihg"], agent=agent, settings=settings)
+    (tmp_path / "models.json").write_text('{"providers": {"own": {"models": [{"id": "m:hihg"}]}}}')
+    request = prepare("x", models=["own/m:hihg"], agent=agent, settings=settings)
+    assert str(request.policy.models[0]) == "own/m:hihg"
 
 
 class TestKeys:
