@@ -8,12 +8,14 @@
     │   ├── PromptError            a prompt that is missing, empty or not meant to be one
     │   ├── AgentNotFound          no agent to run
     │   ├── PlaceError             a folder or file that is missing, of the wrong sort, or not writable
+    │   ├── WorkspaceError         no workspace of its own can be made for a run
     │   ├── InputError             the input of a batch holds what cannot be run
     │   ├── BatchNotFound          no batch, or no edition of it, of that name
     │   └── EditionBusy            a batch that another process carries out
     ├── RecordError                the files of a run
     │   ├── RunNotFound            no record of that name
     │   └── RecordDamaged          a record that does not hold what it should
+    ├── PatchRefused               a run's patch does not fit the tree that it was to be applied to
     ├── ServerError                a Prefect server that does not start or answer
     ├── DatabaseError              the database of batches and history cannot be used
     ├── EditionLost                another process has taken the edition over
@@ -97,6 +99,10 @@ class PlaceError(UsageError):
     """A folder or file is missing, of the wrong sort, or not writable. Fields: ``path``, ``reason``."""
 
 
+class WorkspaceError(UsageError):
+    """No workspace of its own can be made for a run. Fields: ``path``, ``reason``, where known."""
+
+
 class InputError(UsageError):
     """The input of a batch holds what cannot be run. Fields: ``problems`` (the first of them), ``total``."""
 
@@ -122,6 +128,11 @@ class RunNotFound(RecordError):
 
 class RecordDamaged(RecordError):
     """A record does not hold what it should. Fields: ``path``, ``offset``."""
+
+
+class PatchRefused(AtomicError):
+    """A run's patch does not fit the tree, or the branch is there already; nothing was changed. Fields: ``files`` (in
+    the way, as far as git names them)."""
 
 
 class ServerError(AtomicError):

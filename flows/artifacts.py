@@ -124,7 +124,8 @@ def run_markdown(result: RunResult, masker: Masker) -> str:
     """The sentence above a run's table."""
     outcome = f"answered by {code(result.answered_by or 'the agent')}" if result.answered else f"failed: {result.kind}"
     usage = usage_text(result.usage, result.cost_usd)
-    return f"Run {code(result.run_id)} {outcome}. {usage}. Record: {code(masker(result.record))}"
+    changes = "" if result.changes is None else f" {str(result.changes).capitalize()}."
+    return f"Run {code(result.run_id)} {outcome}. {usage}.{changes} Record: {code(masker(result.record))}"
 
 
 def attempt_rows(result: RunResult, masker: Masker) -> list[dict[str, Any]]:

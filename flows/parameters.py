@@ -24,7 +24,8 @@ PROMPTS = "prompts"  # in the home: prompts above the limit, by their sha256, so
 def parameters_of(
     request: RunRequest, store: RunStore, given: Mapping[str, Any], config: str | Path | None
 ) -> dict[str, Any]:
-    """The parameters that stand for a request. ``given`` is what the caller said of policy, models, agent and slash."""
+    """The parameters that stand for a request. ``given`` is what the caller said of policy, models, agent, slash and
+    workspace."""
     masker = masker_for(request.agent)
     policy, agent = given.get("policy"), given.get("agent")
     plain = {
@@ -41,6 +42,7 @@ def parameters_of(
         "cwd": str(request.cwd),
         "key": request.key,
         "slash": given.get("slash", False),
+        "workspace": given.get("workspace"),
         "config": None if config is None else str(Path(config).absolute()),
     }
 

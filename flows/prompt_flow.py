@@ -20,7 +20,7 @@ from atomic.errors import RunCancelled, ServerError
 from atomic.models import ModelRef
 from atomic.record import RunStore
 from atomic.runner import PolicyLike, RunResult, open_store, prepare, raise_unanswered
-from atomic.settings import Settings, load_settings
+from atomic.settings import Settings, WorkspaceMode, load_settings
 from flows.calls import Call, current_watcher, hand_over
 from flows.cancel import Stopped, absorbing, handlers_of_caller
 from flows.parameters import parameters_of
@@ -44,6 +44,7 @@ class PromptFlow(Flow[..., Any]):
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
         slash: bool = False,
+        workspace: WorkspaceMode | None = None,
         config: str | Path | None = None,
         settings: Settings | None = None,
         store: RunStore | None = None,

@@ -15,7 +15,7 @@ from prefect.states import Cancelled, Completed, Failed
 from atomic.errors import AtomicError, NoModelAnswered, RunCancelled
 from atomic.providers import key_check
 from atomic.runner import RunRequest, RunResult, execute, open_store, prepare, raise_unanswered
-from atomic.settings import load_settings
+from atomic.settings import WorkspaceMode, load_settings
 from atomic.text import Masker, one_line
 from flows.artifacts import Teller, run_artifact
 from flows.attempts import DEFAULT_MODEL, TaskAttempts, masker_of, run_blocking
@@ -42,6 +42,7 @@ async def _run_prompt(
     tags: list[str] | None = None,
     metadata: dict[str, Any] | None = None,
     slash: bool = False,
+    workspace: WorkspaceMode | None = None,
     config: str | None = None,
 ) -> State[RunResult]:
     """Ask the models of a policy, one after another, until one answers.
@@ -58,6 +59,7 @@ async def _run_prompt(
         tags: Tags for the record and for the flow run.
         metadata: Anything, for the record.
         slash: Allow a prompt that begins with `/`, the agent's own commands and templates.
+        workspace: `shared` for the folder itself, `worktree` or `copy` for one of the run's own.
         config: A settings file, in the place of the project's.
     """
     try:
@@ -73,6 +75,7 @@ async def _run_prompt(
             tags=tags or (),
             metadata=metadata,
             slash=slash,
+            workspace=workspace,
         )
         await _carry_out(call)
     except AtomicError as error:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from atomic.record.facts import AttemptRecord, AttemptSummary, Owner, RunRecord, RunStatus, StreamFile
+from atomic.record.facts import (
+    AttemptRecord,
+    AttemptSummary,
+    Changes,
+    Owner,
+    RunRecord,
+    RunStatus,
+    StreamFile,
+    WorkspaceStart,
+)
 from atomic.record.folders import AttemptFolder, RunFolder
 from atomic.record.keys import Claim
 from atomic.record.query import RunQuery, find_runs
@@ -12,6 +21,7 @@ __all__ = [
     "AttemptFolder",
     "AttemptRecord",
     "AttemptSummary",
+    "Changes",
     "Claim",
     "Owner",
     "RunFolder",
@@ -20,5 +30,6 @@ __all__ = [
     "RunStatus",
     "RunStore",
     "StreamFile",
+    "WorkspaceStart",
     "find_runs",
 ]

@@ -34,6 +34,25 @@ class StreamFile(Facts):
     compressed_bytes: int | None = None
 
 
+class Changes(Facts):
+    """What has changed in a run's workspace since its start. Lines of binary files are not counted."""
+
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    bytes: int = 0  # of the patch
+    patch: str | None = None  # its file, relative to the record; None: nothing changed, or more than is kept
+
+    def __str__(self) -> str:
+        """``3 files changed, +10 −2``."""
+        if not self.files:
+            return "nothing changed"
+        told = (
+            f"{self.files:,} {'file' if self.files == 1 else 'files'} changed, +{self.insertions:,} −{self.deletions:,}"
+        )
+        return told if self.patch else f"{told}, too much to keep as a patch"
+
+
 class AttemptRecord(Facts):
     """One attempt (``attempt.json``). Times are seconds since the epoch. ``status`` is None until it has a verdict;
     status, kind, message and answered_by repeat the verdict's, so that a listing need not look inside it."""
@@ -65,6 +84,7 @@ class AttemptRecord(Facts):
     prompt_bytes: int = 0
     session_file: str | None = None  # relative to the attempt's folder; None when the agent wrote none
     redacted: bool = False  # known secrets were taken out of its files: they are not what the agent wrote
+    changes: Changes | None = None  # in its folder; None: it worked in the user's own folder
 
     @property
     def ended(self) -> bool:
@@ -104,6 +124,14 @@ class AttemptRecord(Facts):
                 "descendants": self.descendants if descendants is None else descendants,
             }
         )
+
+
+class WorkspaceStart(Facts):
+    """The workspace of a run: what it was made from."""
+
+    mode: Literal["worktree", "copy"]
+    top: str  # the user's folder that it stands for: paths in patches are relative to it
+    commit: str | None = None  # that was checked out there; None: there was none
 
 
 class AttemptSummary(Facts):
@@ -164,6 +192,8 @@ class RunRecord(Facts):
     ended_at: float | None = None
     flow_run_id: str | None = None
     warnings: tuple[str, ...] = ()
+    workspace: WorkspaceStart | None = None  # None: it worked in ``cwd`` itself
+    changes: Changes | None = None  # after the attempt that answered, or the last one
 
     @property
     def ended(self) -> bool:

@@ -1,10 +1,10 @@
-"""What the attempts of a run used together."""
+"""What the attempts of a run used together, and what they changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atomic.record.facts import AttemptRecord, AttemptSummary, RunRecord
+from atomic.record.facts import AttemptRecord, AttemptSummary, Changes, RunRecord
 from atomic.verdict.facts import Usage, Verdict
 
 
@@ -29,3 +29,12 @@ def total_usage(verdicts: Iterable[Verdict]) -> Usage:
         cache_write=sum(verdict.usage.cache_write for verdict in found),
         cost_usd=sum(costs) if costs or not found else None,
     )
+
+
+def changes_of(attempts: Sequence[AttemptRecord], whole: int | None) -> Changes | None:
+    """What the run has changed: what stands after the attempt of the number ``whole``, or else after the last one. The
+    patch is named relative to the run's folder. None where the run had no workspace."""
+    counts = next((one for one in attempts if one.n == whole), attempts[-1] if attempts else None)
+    if counts is None or counts.changes is None or counts.changes.patch is None:
+        return None if counts is None else counts.changes
+    return counts.changes.model_copy(update={"patch": f"{counts.record}/{counts.changes.patch}"})

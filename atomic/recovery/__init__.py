@@ -16,6 +16,7 @@ from atomic.record import Claim, RunFolder, RunStore
 from atomic.recovery.dead import dead_runs
 from atomic.recovery.facts import Adopt, Ended, Recovered, RecoveredRun
 from atomic.recovery.runs import close_run
+from atomic.recovery.workspaces import remove_left
 
 __all__ = ["Adopt", "Ended", "Recovered", "RecoveredRun", "claim", "recover", "recover_run"]
 
@@ -32,11 +33,13 @@ async def recover(store: RunStore, *, adopt: Adopt = "stop") -> Recovered:
     """
     folders = await asyncio.to_thread(dead_runs, store)
     found = await asyncio.gather(*(_recover(folder, adopt) for folder in folders))
+    workspaces, kept = await asyncio.to_thread(remove_left, store)  # before runs are moved elsewhere with their patches
     moved, unmoved = await asyncio.to_thread(store.move_pending)
     return Recovered(
         runs=tuple(one for one in found if isinstance(one, RecoveredRun)),
         moved=moved,
-        failures=(*(one for one in found if isinstance(one, str)), *map(str, unmoved)),
+        workspaces=workspaces,
+        failures=(*(one for one in found if isinstance(one, str)), *map(str, unmoved), *kept),
     )
 
 

@@ -10,11 +10,12 @@ from atomic.record import Owner, RunFolder, RunStore
 from atomic.record.layout import is_run_id, run_path
 from atomic.record.live import LiveEntry
 from atomic.record.owner import OwnerState, state_of
+from atomic.workspace import workspaces_of
 
 
 def dead_runs(store: RunStore) -> list[RunFolder]:
-    """The runs of a home that are open though their owner is dead: those it lists, and those of which processes run
-    that carry their marker. Blocks. Raises PlaceError where the home cannot be read."""
+    """The runs of a home that are open though their owner is dead: those it lists, and those of which there are
+    processes that carry their marker, or workspaces. Blocks. Raises PlaceError where the home cannot be read."""
     found: dict[str, RunFolder] = {}
     listed = set()
     for entry in store.live.entries():
@@ -22,8 +23,8 @@ def dead_runs(store: RunStore) -> list[RunFolder]:
         folder = _folder(store, entry)
         if _is_dead(entry.owner or _owner(folder)):
             found[entry.run_id] = folder
-    for marker in living_markers():
-        run_id = marker.partition("/")[0]
+    marked = (marker.partition("/")[0] for marker in living_markers())
+    for run_id in (*marked, *(place.name for place in workspaces_of(store.home))):
         if run_id in listed or not is_run_id(run_id):
             continue
         folder = RunFolder(store.spool / run_path(run_id), store)

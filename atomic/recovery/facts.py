@@ -39,7 +39,8 @@ class Recovered(Facts):
     runs: tuple[RecoveredRun, ...] = ()
     removed: int = 0  # runs that a kill left half made, nothing of them begun
     moved: int = 0  # finished runs that had waited to be moved to where they are kept
-    failures: tuple[str, ...] = ()  # what could not be recovered or moved, and why
+    workspaces: int = 0  # of runs that are over, removed
+    failures: tuple[str, ...] = ()  # what could not be recovered, moved or removed, and why
 
     @property
     def ended(self) -> Ended:
@@ -51,6 +52,8 @@ class Recovered(Facts):
         parts = [_runs(self.runs)] if self.runs else []
         if self.moved:
             parts.append(f"moved {_count(self.moved, 'finished run')} to the records")
+        if self.workspaces:
+            parts.append(f"removed {_count(self.workspaces, 'workspace')}")
         if self.failures:
             rest = f" (and {len(self.failures) - 1} more)" if len(self.failures) > 1 else ""
             parts.append(f"could not do all: {self.failures[0]}{rest}")

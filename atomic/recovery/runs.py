@@ -9,16 +9,17 @@ import time
 from pathlib import Path
 
 from atomic.checks import Checks
-from atomic.errors import RecordDamaged, UsageError
+from atomic.errors import AtomicError, RecordDamaged, UsageError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy
 from atomic.processes import Steady, boot_id
 from atomic.record import AttemptFolder, AttemptRecord, RunFolder, RunRecord
 from atomic.record.files import remove_unfinished
 from atomic.record.layout import DAMAGED_FILE, RUN_FILE, attempt_name
-from atomic.record.totals import with_attempts
+from atomic.record.totals import changes_of, with_attempts
 from atomic.recovery.agents import end_processes, follow
 from atomic.recovery.facts import Adopt, Ended, RecoveredRun
+from atomic.recovery.workspaces import save_changes
 from atomic.session.checking import Checking
 from atomic.session.overlay import take_away
 from atomic.text import Masker
@@ -51,6 +52,10 @@ async def close_run(folder: RunFolder, *, adopt: Adopt, steady: Steady) -> Recov
         record, of_attempt = await _close_attempt(attempt, run, adopt=adopt, steady=steady)
         records.append(record)
         ended += of_attempt
+    try:
+        records = await asyncio.to_thread(save_changes, folder, records)
+    except AtomicError as error:  # the workspace stays, and the next recovery tries again
+        run = run.model_copy(update={"warnings": (*run.warnings, f"what it changed is not kept yet: {error.message}")})
     run = _concluded(run, records)
     await asyncio.to_thread(folder.finish, run)
     return RecoveredRun(run=run, folder=str(folder.path), ended=ended)
@@ -175,7 +180,8 @@ def _concluded(run: RunRecord, attempts: list[AttemptRecord]) -> RunRecord:
             "kind": FailureKind.INTERRUPTED,
             "message": f"{_CUT_OFF} {when}",
         }
-    return with_attempts(run, attempts).model_copy(update={"ended_at": ended_at, **outcome})
+    changes = changes_of(attempts, next((one.n for one in attempts if one.status == "answered"), None))
+    return with_attempts(run, attempts).model_copy(update={"ended_at": ended_at, "changes": changes, **outcome})
 
 
 def _changed(*paths: Path) -> float:

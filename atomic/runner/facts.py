@@ -13,9 +13,10 @@ from atomic.agent import Agent
 from atomic.failures import FailureKind
 from atomic.models import ModelCatalog, ModelRef
 from atomic.policy import FallbackPolicy
-from atomic.record import AttemptRecord, AttemptSummary, RunRecord
+from atomic.record import AttemptRecord, AttemptSummary, Changes, RunRecord
 from atomic.session import Progress
 from atomic.verdict.facts import Facts, Status, Usage, Verdict
+from atomic.workspace import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class RunRequest:
     batch: str | None = None
     edition: str | None = None
     custom_id: str | None = None
+    workspace: Plan | None = None  # None: the agent works in ``cwd`` itself
     wait_until: float | None = None  # the time (seconds since the epoch) until which it may wait; None: max_wait holds
 
 
@@ -55,6 +57,7 @@ class RunResult(Facts):
     flow_run_id: str | None = None
     warnings: tuple[str, ...] = ()
     recorded: bool = False  # the answer of an earlier run with the same key: nothing was bought
+    changes: Changes | None = None  # in the run's workspace; None: it had none
     verdicts: tuple[Verdict, ...] = Field(default=(), repr=False)  # of the attempts, in order
 
     @property
@@ -77,7 +80,7 @@ class RunResult(Facts):
 
 _PRINTED = (
     *("run_id", "name", "status", "kind", "message", "answer", "answered_by", "attempts"),
-    *("usage", "cost_usd", "seconds", "record", "flow_run_id"),
+    *("usage", "cost_usd", "seconds", "record", "flow_run_id", "changes"),
 )
 _PRINTED_USAGE = ("input", "output", "cacheRead", "cacheWrite", "cost_usd")
 _PRINTED_ATTEMPT = ("n", "model", "status", "kind", "message", "answered_by", "carry", "retry_at", "record")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from contextlib import suppress
 
 from atomic.checks import Checks
-from atomic.errors import PlaceError, RecordError
+from atomic.errors import PlaceError, RecordError, WorkspaceError
 from atomic.failures import FailureKind
 from atomic.models import ModelRef
 from atomic.policy import Attempted, End, Move, Start, Step, cools, decide
@@ -31,6 +30,8 @@ from atomic.runner.facts import (
 from atomic.runner.recording import kept, run_place
 from atomic.runner.results import concluded, result_of, verdicts_of
 from atomic.runner.seams import Seams
+from atomic.runner.whole import whole
+from atomic.runner.workplace import Workplace
 from atomic.session import AttemptSpec
 
 
@@ -46,6 +47,7 @@ class LiveRun:
         self._attempts: list[AttemptRecord] = []
         self._seen: list[Attempted] = []  # the same attempts, as `decide` sees them
         self._warnings: list[str] = []
+        self._workplace = Workplace(request, store, folder)
 
     async def to_its_end(self) -> RunResult:
         """Step by step, until the policy ends the run or something ends it from outside."""
@@ -69,7 +71,8 @@ class LiveRun:
             raise
         except Exception as error:
             await self._broken_off(FailureKind.UNKNOWN, f"the run broke off: {error}")
-            if isinstance(error, PlaceError):  # a usage error, which would say that nothing was spent
+            usage = (PlaceError, WorkspaceError) if self._attempts else PlaceError
+            if isinstance(error, usage):  # which would say that nothing was spent
                 raise RecordError(error.message, hint=error.hint, **error.fields) from error
             raise
 
@@ -85,13 +88,14 @@ class LiveRun:
 
     async def _attempt(self, step: Start) -> None:
         request, n = self._request, len(self._attempts) + 1
+        self._record = await self._workplace.ready(self._record, carry=step.carry)
         spec = AttemptSpec(
             folder=self._folder.attempt(n),
             run_id=self._folder.run_id,
             n=n,
             agent=request.agent,
             model=step.model,
-            cwd=request.cwd,
+            cwd=self._workplace.cwd,
             prompt=prompt_of(request.prompt, request.policy, step, self._seen),
             limits=left_of(request.policy.limits, verdicts_of(self._attempts)),
             carry_from=None if step.carry_from is None else self._folder.attempt(step.carry_from).session,
@@ -115,7 +119,7 @@ class LiveRun:
             verdict = await asyncio.to_thread(priced, verdict, step.model, self._request.catalog)
             attempt = attempt.model_copy(update={"verdict": verdict})
             await asyncio.to_thread(self._folder.attempt(attempt.n).write, attempt)
-        self._attempts.append(attempt)
+        self._attempts = await self._workplace.changed([*self._attempts, attempt])
         self._seen.append(
             Attempted(
                 n=attempt.n,
@@ -150,9 +154,12 @@ class LiveRun:
     async def _finish(self, end: End) -> RunResult:
         now = self._seams.clock()
         self._see_that_it_is_there()
-        self._record = concluded(self._record, self._attempts, end, ended_at=now, warnings=self._warnings)
+        self._attempts = await self._workplace.changed(self._attempts)
+        warnings = [*self._warnings, *self._workplace.warnings]
+        self._record = concluded(self._record, self._attempts, end, ended_at=now, warnings=warnings)
         # In a thread: it is forced to the disk, and may be moved to another machine.
-        await _to_its_end(asyncio.to_thread(self._folder.finish, self._record))
+        await whole(lambda: self._folder.finish(self._record))
+        await self._workplace.close()
         place = run_place(self._store, self._folder)
         result = result_of(self._record, verdicts_of(self._attempts), place)
         self._tell(RunEnded(result, self._record, tuple(self._attempts)))
@@ -165,8 +172,8 @@ class LiveRun:
             return
         try:
             self._take_the_one_at_work()
-            whole = next((one.n for one in self._attempts if one.verdict is not None and one.verdict.answered), None)
-            await self._finish(End("failed", kind, message) if whole is None else End("answered", None, "", whole))
+            answer = next((one.n for one in self._attempts if one.verdict is not None and one.verdict.answered), None)
+            await self._finish(End("failed", kind, message) if answer is None else End("answered", None, "", answer))
         except (Exception, asyncio.CancelledError):  # noqa: BLE001
             return
 
@@ -192,17 +199,6 @@ class LiveRun:
             self._seams.on_event(event)
         except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
             self._warnings.append(f"on_event raised {type(error).__name__}: {error}")
-
-
-async def _to_its_end(work: Awaitable[None]) -> None:
-    """Wait for work that must not be left half done: a cancel is passed on when it is finished. A second cancel is
-    passed on at once."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
 
 
 def _windows(request: RunRequest) -> dict[str, int]:

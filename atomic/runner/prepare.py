@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
@@ -23,7 +23,9 @@ from atomic.runner.facts import RunRequest
 from atomic.runner.prompt import read_prompt
 from atomic.scripted import usage
 from atomic.session import check_overlay, masker_for
-from atomic.settings import Settings, load_settings
+from atomic.settings import Settings, WorkspaceMode, load_settings
+from atomic.settings.problems import nearest
+from atomic.workspace import plan_workspace
 
 PER_MILLION = 1_000_000  # tokens, by which prices are told
 PolicyLike = str | Mapping[str, Any] | FallbackPolicy
@@ -47,14 +49,17 @@ def prepare(
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
+    workspace: WorkspaceMode | None = None,
     settings: Settings | None = None,
 ) -> RunRequest:
     """Check a run whole. ``policy`` is a name from the settings, a mapping as in TOML, or an object; ``models`` take
     the place of its models. ``settings`` are by default those that hold for ``cwd``; ``agent`` is the program
     alone, whose flags and environment come from the settings too, unless a whole Agent is given. ``slash`` allows a
-    prompt that begins with '/', the agent's own commands and templates.
+    prompt that begins with '/', the agent's own commands and templates. ``workspace``: `shared` for the folder itself,
+    `worktree` or `copy` for one of the run's own; None: as the settings say.
 
-    Raises UsageError: PromptError, PolicyError, ModelRefError, AgentNotFound, PlaceError or SettingsError.
+    Raises UsageError: PromptError, PolicyError, ModelRefError, AgentNotFound, PlaceError, SettingsError or
+    WorkspaceError.
     """
     data = read_prompt(prompt, slash=slash)
     folder = _folder(cwd)
@@ -72,6 +77,7 @@ def prepare(
         policy=chosen,
         agent=program,
         cwd=folder,
+        workspace=plan_workspace(_mode(workspace, settings), folder, settings.workspace_links),
         catalog=catalog,
         name=_word("name", name),
         key=_word("key", key),
@@ -178,6 +184,18 @@ def _folder(cwd: str | Path | None) -> Path:
         return folder.resolve()
     hint = "Make the folder, or give another one (--cwd)."
     raise PlaceError(f"the agent cannot work in {folder}: {reason}", hint=hint, path=str(folder), reason=reason)
+
+
+def _mode(given: WorkspaceMode | None, settings: Settings) -> WorkspaceMode:
+    modes = get_args(WorkspaceMode)
+    if given is not None and given not in modes:
+        meant = nearest(given, modes)
+        raise UsageError(
+            f"there is no workspace {given!r}",
+            hint=f"Did you mean {meant}?" if meant else f"There are: {', '.join(modes)}.",
+            nearest=meant,
+        )
+    return given or settings.workspace
 
 
 def _word(what: str, text: str | None) -> str | None:

@@ -16,7 +16,7 @@ from atomic.runner.execute import execute
 from atomic.runner.facts import RunResult
 from atomic.runner.prepare import PolicyLike, open_store, prepare
 from atomic.runner.seams import OnEvent
-from atomic.settings import Settings, load_settings
+from atomic.settings import Settings, WorkspaceMode, load_settings
 
 
 async def run(
@@ -31,6 +31,7 @@ async def run(
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
+    workspace: WorkspaceMode | None = None,
     settings: Settings | None = None,
     store: RunStore | None = None,
     on_event: OnEvent | None = None,
@@ -57,6 +58,7 @@ async def run(
         tags=tags,
         metadata=metadata,
         slash=slash,
+        workspace=workspace,
         settings=settings,
     )
     result = await execute(
@@ -79,6 +81,7 @@ def run_sync(
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
+    workspace: WorkspaceMode | None = None,
     settings: Settings | None = None,
     store: RunStore | None = None,
     on_event: OnEvent | None = None,
@@ -103,6 +106,7 @@ def run_sync(
             tags=tags,
             metadata=metadata,
             slash=slash,
+            workspace=workspace,
             settings=settings,
             store=store,
             on_event=on_event,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from atomic.models import ModelRef
 from atomic.policy import End
 from atomic.record import AttemptRecord, RunRecord
-from atomic.record.totals import with_attempts
+from atomic.record.totals import changes_of, with_attempts
 from atomic.runner.facts import RunResult
 from atomic.verdict.facts import Status, Verdict
 
@@ -28,6 +28,7 @@ def concluded(
             "answered_by": None if whole is None or verdict is None else verdict.answered_by or whole.model,
             "ended_at": ended_at,
             "warnings": tuple(dict.fromkeys(told)),
+            "changes": changes_of(attempts, end.attempt),
         }
     )
 
@@ -49,6 +50,7 @@ def result_of(record: RunRecord, verdicts: Sequence[Verdict], place: str) -> Run
         record=place,
         flow_run_id=record.flow_run_id,
         warnings=record.warnings,
+        changes=record.changes,
         verdicts=tuple(verdicts),
     )
 

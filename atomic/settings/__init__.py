@@ -6,7 +6,7 @@ Later ones win, key by key: the user's own file, the project's file (or the one 
 
 from __future__ import annotations
 
-from atomic.settings.facts import AgentSettings, PrefectSettings, RecordSettings, Settings
+from atomic.settings.facts import AgentSettings, PrefectSettings, RecordSettings, Settings, WorkspaceMode
 from atomic.settings.layers import Layer, read_file
 from atomic.settings.load import load_settings
 from atomic.settings.places import FILE_NAME, find_home, find_project_file
@@ -21,6 +21,7 @@ __all__ = [
     "PrefectSettings",
     "RecordSettings",
     "Settings",
+    "WorkspaceMode",
     "claims_of",
     "find_home",
     "find_project_file",

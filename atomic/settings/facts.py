@@ -13,6 +13,8 @@ from atomic.agent import Agent
 from atomic.models import ModelEntry
 from atomic.verdict.facts import Leftover
 
+WorkspaceMode = Literal["shared", "worktree", "copy"]
+
 
 class Section(BaseModel):
     """Base of every table of the file. Errors never repeat a value: it may be a secret."""
@@ -137,6 +139,14 @@ class Settings(Section):
     record: RecordSettings = Field(default=RecordSettings(), description="where the files of runs are kept, and how")
     adopt: Literal["stop", "follow"] = Field(
         default="stop", description="what becomes of a session whose parent died: stop it, or follow it to its end"
+    )
+    workspace: WorkspaceMode = Field(
+        default="shared",
+        description="where the agent works: in the folder itself; in a worktree of its own, with the repository's "
+        "tracked files as they are and the untracked ones that are not ignored; or in a copy of the whole folder",
+    )
+    workspace_links: tuple[str, ...] = Field(
+        default=(), description="folders of the project that a workspace links and does not copy: node_modules, say"
     )
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="through what a run goes")
     batch: BatchSettings = Field(default=BatchSettings(), description="how many items of a batch run at once")

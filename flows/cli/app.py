@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli import history, policies, reading
+from flows.cli.apply import apply
 from flows.cli.batch import batch
 from flows.cli.control import pause, resume
 from flows.cli.dashboard import dashboard
@@ -42,6 +43,7 @@ app.command(rich_help_panel=RUN)(resume)
 app.command(rich_help_panel=RUN)(stop)
 app.command(rich_help_panel=RUN)(demo)
 app.command(rich_help_panel=LOOK)(reading.explain)
+app.command(rich_help_panel=LOOK)(apply)
 record.command()(reading.cat)
 app.add_typer(record, name="record", rich_help_panel=LOOK)
 runs.command("list")(history.list_)

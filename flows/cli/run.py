@@ -27,6 +27,7 @@ class Asked:
     config: Path | None = None
     as_json: bool = False
     slash: bool = False
+    workspace: Literal["shared", "worktree", "copy"] | None = None
     mode: Literal["auto", "local", "ephemeral", "direct"] | None = None  # of [prefect]
     max_cost: float | None = None
     max_tokens: int | None = None
@@ -84,6 +85,17 @@ def run(
             "-C",
             metavar="FOLDER",
             help="The folder the agent works in, and whose settings hold; default: this one.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    workspace: Annotated[
+        Literal["shared", "worktree", "copy"] | None,
+        typer.Option(
+            "--workspace",
+            "-w",
+            help="shared: work in that folder itself; worktree: in a git worktree of the run's own, which goes at the "
+            "end, its changes kept as a patch for `apply`; copy: the same for a folder without a repository. Default: "
+            "workspace of the settings, else shared.",
             rich_help_panel=WHO,
         ),
     ] = None,
@@ -238,6 +250,7 @@ def run(
         config=config,
         as_json=as_json,
         slash=slash,
+        workspace=workspace,
         mode="ephemeral" if ephemeral else "direct" if direct else None,
         max_cost=max_cost,
         max_tokens=max_tokens,

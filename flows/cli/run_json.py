@@ -11,10 +11,10 @@ from atomic.runner.recording import place_of
 from atomic.runner.results import result_of
 
 _OF_RUN = ("created_at", "ended_at", "tags", "cwd")
-_OF_WHOLE_RUN = ("key", "metadata", "policy", "versions", "warnings")
+_OF_WHOLE_RUN = ("key", "metadata", "policy", "versions", "warnings", "workspace")
 _OF_ATTEMPT = (
     *("started_at", "ended_at", "exit_code", "agent_version", "command", "cwd", "limits"),
-    *("stream", "session_file", "redacted"),
+    *("stream", "session_file", "redacted", "changes"),
 )
 _OF_VERDICT = (
     *("usage", "cost_usd", "evidence", "turns", "tool_calls", "failed_tool_calls", "retries", "compactions"),

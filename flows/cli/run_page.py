@@ -65,6 +65,11 @@ def _facts(run: RunRecord, prompt: bytes, masker: Masker) -> Iterator[str]:
     yield _fact("prompt", _shown(masker(prompt.decode("utf-8", "replace"))))
     if run.answer is not None:
         yield _fact("answer", _shown(run.answer))
+    if run.workspace is not None:
+        yield _fact("space", f"{run.workspace.mode} of {one_line(run.workspace.top, SHOWN)}")
+    if run.changes is not None:
+        apply = f"  {_out(f'atomic-flows apply {run.run_id}', DIM)}" if run.changes.patch else ""
+        yield _fact("changes", f"{run.changes}{apply}")
 
 
 def _shown(text: str) -> str:
@@ -91,6 +96,9 @@ def _attempt(one: AttemptSummary, record: AttemptRecord | None) -> Iterator[str]
     yield began if record.ended_at is None else f"{began}, {duration(record.ended_at - record.started_at)}"
     if record.verdict is not None:
         yield from (f"  {line}" for line in (*evidence_lines(record.verdict), *work_lines(record.verdict)))
+    if record.changes is not None:
+        patch = f"  {one.record}/{record.changes.patch}" if record.changes.patch else ""
+        yield f"  {record.changes}{_out(patch, DIM)}"
     if record.stream is not None:
         kept = "redacted, " if record.redacted else ""
         yield f"  {one.record}/{record.stream.name}  {_out(f'{kept}sha256 {record.stream.sha256}', DIM)}"

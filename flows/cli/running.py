@@ -34,6 +34,7 @@ def carry_out(asked: Asked) -> Outcome:
         key=asked.key,
         tags=asked.tags,
         slash=asked.slash,
+        workspace=asked.workspace,
         settings=settings,
     )
     store = open_store(settings)

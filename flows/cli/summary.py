@@ -76,6 +76,9 @@ def tell(result: RunResult, policy: FallbackPolicy, name: str, page: str | None 
             say(paint(f"  {one_line(advice, 500)}", DIM))
     for warning in result.warnings:
         say(f"  {paint('warning', YELLOW)} {one_line(warning, 500)}")
+    if result.changes is not None:
+        apply = paint(f" · atomic-flows apply {result.run_id}", DIM) if result.changes.patch else ""
+        say(f"  {result.changes}{apply}")
     say(f"  {paint('record', DIM)}  {printable(result.record)}")
     say(f"  {paint('look', DIM)}    atomic-flows explain {result.run_id} · atomic-flows record cat {result.run_id}")
     if page is not None:

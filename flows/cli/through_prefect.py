@@ -98,6 +98,7 @@ def _as_flow(
                 key=request.key,
                 tags=request.tags,
                 slash=slash,
+                workspace="shared" if request.workspace is None else request.workspace.mode,
                 settings=settings,
                 store=store,
                 check=False,

@@ -237,7 +237,7 @@ class TestRunning:
         data = json.loads(json.dumps(result.to_json()))
         assert list(data) == [
             *("run_id", "name", "status", "kind", "message", "answer", "answered_by", "attempts"),
-            *("usage", "cost_usd", "seconds", "record", "flow_run_id"),
+            *("usage", "cost_usd", "seconds", "record", "flow_run_id", "changes"),
         ]
         assert list(data["usage"]) == ["input", "output", "cacheRead", "cacheWrite", "cost_usd"]
         assert data["attempts"][0] == {

@@ -14,7 +14,7 @@ from tests.flows.conftest import PROGRAM, CommandLine
 
 KEYS = (
     *("run_id", "name", "status", "kind", "message", "answer", "answered_by", "attempts"),
-    *("usage", "cost_usd", "seconds", "record", "flow_run_id"),
+    *("usage", "cost_usd", "seconds", "record", "flow_run_id", "changes"),
 )
 ATTEMPT_KEYS = ("n", "model", "status", "kind", "message", "answered_by", "carry", "retry_at", "record")
 
