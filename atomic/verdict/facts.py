@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
 
 from atomic.failures import FailureKind
 
@@ -37,6 +39,15 @@ class Facts(BaseModel):
     """Base of all frozen facts. Unknown fields are kept: a record of a newer version survives a round trip."""
 
     model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True, ser_json_inf_nan="null")
+
+    def model_dump_json(self, **options: Any) -> str:
+        """As pydantic's, also where a text holds lone surrogates, as agents write them: then all in ASCII escapes."""
+        try:
+            return super().model_dump_json(**options)
+        except PydanticSerializationError:
+            indent = options.pop("indent", None)
+            options.pop("ensure_ascii", None)
+            return json.dumps(self.model_dump(mode="json", **options), indent=indent)
 
 
 class Usage(Facts):

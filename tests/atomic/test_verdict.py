@@ -11,6 +11,7 @@ import pytest
 from atomic.failures import FailureKind
 from atomic.framing import Framer, read_records
 from atomic.verdict import StopReason, Verdict, VerdictFold, WaitKind, explanation, read_verdict
+from atomic.verdict.facts import Status, Usage
 
 Line = dict[str, Any]
 RATE_LIMITED = '429: {"message":"Rate limit reached, try again in 20s","type":"rate_limit_error"}'
@@ -612,3 +613,10 @@ def test_a_stream_may_be_named_by_text(tmp_path: Path) -> None:
     (tmp_path / "stream.jsonl").write_text('{"type":"session"}\n')
     assert read_verdict(str(tmp_path / "stream.jsonl")) == read_verdict(tmp_path / "stream.jsonl")
     assert [record.type for record in read_records(str(tmp_path / "stream.jsonl"))] == ["session"]
+
+
+def test_a_verdict_with_half_a_surrogate_pair_is_json_all_the_same() -> None:
+    verdict = Verdict(status=Status.ANSWERED, answer="a\ud800b", usage=Usage(cache_read=3))
+    said = json.loads(verdict.model_dump_json(by_alias=True, indent=2))
+    assert said["answer"] == "a\ud800b"
+    assert said["usage"]["cacheRead"] == 3
