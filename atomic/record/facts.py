@@ -73,6 +73,7 @@ class AttemptRecord(Facts):
     boot_id: str | None = None
     host: str | None = None
     descendants: tuple[ProcessId, ...] = ()  # seen while the agent lived
+    may_stay: tuple[str, ...] = ()  # what of them may outlive it, as [agent] may_stay had it
     agent_version: str | None = None
     cwd: str = ""
     started_at: float = 0.0

@@ -31,7 +31,7 @@ async def end_processes(attempt: AttemptRecord, steady: Steady) -> Ended:
     agents = tools = 0
     if agent is not None and is_alive(agent):
         agents = int(await stop(agent, steady))
-    swept = await sweep(kin, steady)
+    swept = await sweep(kin, steady, may_stay=attempt.may_stay)
     tools = sum(process != agent for process in swept.ended)
     return Ended(agents=agents, tools=tools, survived=len(swept.survived))
 

@@ -62,6 +62,7 @@ def prepare(spec: AttemptSpec) -> Prepared:
         boot_id=boot_id(),
         host=host_name(),
         agent_version=spec.agent.version,
+        may_stay=spec.agent.may_stay,
         cwd=str(spec.cwd),
         started_at=time.time(),
         limits=spec.limits,

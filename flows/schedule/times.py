@@ -46,8 +46,11 @@ class Times:
         from prefect.server.schemas import schedules as server
 
         zone = ZoneInfo(self.timezone)
-        start = datetime.fromtimestamp(moment, zone) + timedelta(seconds=1)
-        end = None if until is None else datetime.fromtimestamp(until, zone)
+        try:
+            start = datetime.fromtimestamp(moment, zone) + timedelta(seconds=1)
+            end = None if until is None else datetime.fromtimestamp(until, zone)
+        except (OverflowError, ValueError, OSError):
+            return []  # no calendar has such a moment
         if self.cron is not None:
             dates = server.CronSchedule(cron=self.cron, timezone=self.timezone)._get_dates_generator(most, start, end)
         elif self.interval is not None:

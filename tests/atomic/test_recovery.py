@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from atomic.errors import UsageError
@@ -67,6 +68,16 @@ async def test_a_tool_that_outlived_its_agent_is_ended(scene: Scene) -> None:
     found = await recover(scene.store)
     assert scene.living(killed.run_id) == []
     assert (found.ended.agents, found.ended.tools) == (0, 1)
+
+
+async def test_what_may_outlive_its_agent_outlives_its_owner_too(scene: Scene) -> None:
+    killed = scene.killed("tool")
+    folder, record = killed.folder.attempt(1), killed.attempt
+    (tool,) = (each for each in scene.living(killed.run_id) if each != record.process)
+    folder.write(record.model_copy(update={"may_stay": (psutil.Process(tool.pid).name(),)}))
+    found = await recover(scene.store)
+    assert scene.living(killed.run_id) == [tool]
+    assert (found.ended.agents, found.ended.tools) == (1, 0)
 
 
 async def test_a_running_agent_may_be_followed_to_its_answer(scene: Scene) -> None:

@@ -187,6 +187,11 @@ def test_an_interval_is_due_at_the_same_times_whenever_it_was_started(start: dat
     assert times.after(first - 1.5, 1) == [first]
 
 
+@pytest.mark.parametrize("moment", [1e30, -1e30, float("inf")])
+def test_a_moment_that_no_calendar_has_is_followed_by_none(moment: float) -> None:
+    assert Times.of("30 3 * * *", None, None, "Europe/Berlin").after(moment, 1) == []
+
+
 def test_a_rule_without_a_beginning_does_not_move_with_its_start() -> None:
     times = Times.of(None, None, "FREQ=WEEKLY;BYDAY=MO;BYHOUR=2", "UTC")
     (first,) = times.after(datetime(2026, 12, 1, tzinfo=UTC).timestamp(), 1)
