@@ -9,6 +9,7 @@
     │   ├── AgentNotFound          no agent to run
     │   ├── PlaceError             a folder or file that is missing, of the wrong sort, or not writable
     │   ├── WorkspaceError         no workspace of its own can be made for a run
+    │   ├── FolderBusy             another session is at work in the folder
     │   ├── InputError             the input of a batch holds what cannot be run
     │   ├── BatchNotFound          no batch, or no edition of it, of that name
     │   └── EditionBusy            a batch that another process carries out
@@ -101,6 +102,9 @@ class PlaceError(UsageError):
 
 class WorkspaceError(UsageError):
     """No workspace of its own can be made for a run. Fields: ``path``, ``reason``, where known."""
+class FolderBusy(UsageError):
+    """Another session is at work in the folder. Fields: ``path``, ``what`` (in words), and where known ``pid`` and
+    ``since`` (seconds since the epoch)."""
 
 
 class InputError(UsageError):

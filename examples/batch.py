@@ -24,7 +24,7 @@ def tell(event: BatchEvent) -> None:
 def main() -> None:
     """Run it, and print a line for each answer."""
     given = asked("A batch of prompts.", ["scripted/rate-limit", "other/ok"])
-    batch = run_batch(PROMPTS, output="answers", models=given.models, agent=given.agent, on_event=tell)
+    batch = run_batch(PROMPTS, output="answers", models=given.models, agent=given.agent, shared=True, on_event=tell)
     result = asyncio.run(batch)
     for line in Path(result.results).read_text(encoding="utf-8").splitlines():
         item = json.loads(line)

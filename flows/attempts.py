@@ -124,6 +124,7 @@ async def attempt(
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
+    shared: bool | None = None,
 ) -> Verdict:
     """One session with one model as a Prefect task, for flows that decide themselves what comes next. It is recorded as
     a run of one attempt. A session that did not answer is a verdict, not an exception, and a failed task run.
@@ -142,6 +143,7 @@ async def attempt(
         tags=tags,
         metadata=metadata,
         slash=slash,
+        shared=shared,
         settings=settings,
     )
     flow = FlowRunContext.get()

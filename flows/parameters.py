@@ -24,8 +24,8 @@ PROMPTS = "prompts"  # in the home: prompts above the limit, by their sha256, so
 def parameters_of(
     request: RunRequest, store: RunStore, given: Mapping[str, Any], config: str | Path | None
 ) -> dict[str, Any]:
-    """The parameters that stand for a request. ``given`` is what the caller said of policy, models, agent, slash and
-    workspace."""
+    """The parameters that stand for a request. ``given`` is what the caller said of policy, models, agent, slash,
+    workspace and shared."""
     masker = masker_for(request.agent)
     policy, agent = given.get("policy"), given.get("agent")
     plain = {
@@ -43,6 +43,7 @@ def parameters_of(
         "key": request.key,
         "slash": given.get("slash", False),
         "workspace": given.get("workspace"),
+        "shared": given.get("shared"),
         "config": None if config is None else str(Path(config).absolute()),
     }
 

@@ -45,6 +45,7 @@ class PromptFlow(Flow[..., Any]):
         metadata: Mapping[str, Any] | None = None,
         slash: bool = False,
         workspace: WorkspaceMode | None = None,
+        shared: bool | None = None,
         config: str | Path | None = None,
         settings: Settings | None = None,
         store: RunStore | None = None,

@@ -43,6 +43,7 @@ async def _run_prompt(
     metadata: dict[str, Any] | None = None,
     slash: bool = False,
     workspace: WorkspaceMode | None = None,
+    shared: bool | None = None,
     config: str | None = None,
 ) -> State[RunResult]:
     """Ask the models of a policy, one after another, until one answers.
@@ -60,6 +61,7 @@ async def _run_prompt(
         metadata: Anything, for the record.
         slash: Allow a prompt that begins with `/`, the agent's own commands and templates.
         workspace: `shared` for the folder itself, `worktree` or `copy` for one of the run's own.
+        shared: Allow other sessions in the same folder meanwhile; by default as the settings say.
         config: A settings file, in the place of the project's.
     """
     try:
@@ -76,6 +78,7 @@ async def _run_prompt(
             metadata=metadata,
             slash=slash,
             workspace=workspace,
+            shared=shared,
         )
         await _carry_out(call)
     except AtomicError as error:

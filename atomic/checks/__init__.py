@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from atomic.checks.facts import Checks
 from atomic.checks.json_schema import fit, read_schema
-from atomic.checks.sound import anchored, require_sound
+from atomic.checks.sound import anchored, laid_over, require_sound
 
-__all__ = ["Checks", "anchored", "fit", "read_schema", "require_sound"]
+__all__ = ["Checks", "anchored", "fit", "laid_over", "read_schema", "require_sound"]

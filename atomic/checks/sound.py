@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from atomic.checks.json_schema import read_schema
@@ -18,6 +19,14 @@ def anchored(policy: FallbackPolicy) -> FallbackPolicy:
         return policy
     whole = Path(os.path.abspath(os.path.expanduser(policy.answer_schema)))  # noqa: PTH100, PTH111 - refuses nothing
     return policy if whole == policy.answer_schema else policy.model_copy(update={"answer_schema": whole})
+
+
+def laid_over(policy: FallbackPolicy, command: str | Sequence[str] | None, schema: str | Path | None) -> FallbackPolicy:
+    """The policy with another command or schema, where one is given. Raises PolicyError."""
+    given = {name: value for name, value in {"check": command, "schema": schema}.items() if value is not None}
+    if not given:
+        return policy
+    return anchored(FallbackPolicy.model_validate({**policy.model_dump(mode="json"), **given}))
 
 
 def require_sound(policy: FallbackPolicy, cwd: Path) -> None:

@@ -19,6 +19,7 @@ from atomic.record.keys import Claim, KeyRing
 from atomic.record.layout import PROMPT_FILE, RUN_FILE, first_id, is_run_id, new_run_id, run_path
 from atomic.record.listing import Names, find_run_id, local_names, not_found, run_ids
 from atomic.record.live import LiveIndex
+from atomic.record.occupants import Occupants
 from atomic.record.owner import this_process
 from atomic.text import Masker
 
@@ -50,6 +51,7 @@ class RunStore:
         self.level = level
         self.redact = redact
         self.live = LiveIndex(home / "live")
+        self.occupants = Occupants(self)
         self.keys = KeyRing((local or home) / "keys", self.read, durable=fsync)
         self._elsewhere = None if self.spool == local else Elsewhere(self.root)
         self._pending = home / "pending"

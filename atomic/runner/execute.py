@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
+from atomic.errors import AtomicError
 from atomic.record import RunRecord, RunStore
 from atomic.recovery import claim
 from atomic.runner.facts import RunRequest, RunResult
@@ -44,9 +46,25 @@ async def execute(
         if answered is not None:
             await asyncio.to_thread(refuse_another, store, answered, request)
             return await asyncio.to_thread(recorded_result, store, answered)
-    folder = create_run(store, request, flow_run_id)
     seams = Seams(run_attempt, on_event, {} if cooldowns is None else cooldowns, key_is_bad, clock, sleep)
-    return await LiveRun(request, store, folder, seams).to_its_end()
+    with ExitStack() as occupied:
+        try:
+            named = occupied.enter_context(occupying(store, request))
+        except AtomicError:
+            if request.key is not None:
+                store.release(request.key)
+            raise
+        folder = create_run(store, request, flow_run_id)
+        named(f"run {folder.run_id}")
+        return await LiveRun(request, store, folder, seams).to_its_end()
+
+
+def occupying(store: RunStore, request: RunRequest) -> AbstractContextManager[Callable[[str], None]]:
+    """Within, the run's folder is worked in, if it has none of its own. A batch sees to that for all its items. Raises
+    FolderBusy."""
+    if request.batch is not None or request.workspace is not None:
+        return nullcontext(lambda _: None)
+    return store.occupants.at_work("a run", (request.cwd,), shared=request.shared)
 
 
 async def _claimed(store: RunStore, key: str) -> RunRecord | None:

@@ -36,6 +36,7 @@ class RunRequest:
     edition: str | None = None
     custom_id: str | None = None
     workspace: Plan | None = None  # None: the agent works in ``cwd`` itself
+    shared: bool = False  # other sessions may be at work in ``cwd``, too
     wait_until: float | None = None  # the time (seconds since the epoch) until which it may wait; None: max_wait holds
 
 

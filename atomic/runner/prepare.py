@@ -50,13 +50,15 @@ def prepare(
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
     workspace: WorkspaceMode | None = None,
+    shared: bool | None = None,
     settings: Settings | None = None,
 ) -> RunRequest:
     """Check a run whole. ``policy`` is a name from the settings, a mapping as in TOML, or an object; ``models`` take
     the place of its models. ``settings`` are by default those that hold for ``cwd``; ``agent`` is the program
     alone, whose flags and environment come from the settings too, unless a whole Agent is given. ``slash`` allows a
     prompt that begins with '/', the agent's own commands and templates. ``workspace``: `shared` for the folder itself,
-    `worktree` or `copy` for one of the run's own; None: as the settings say.
+    `worktree` or `copy` for one of the run's own; None: as the settings say. ``shared``: whether other sessions may
+    be at work in the folder meanwhile; None: as the settings say.
 
     Raises UsageError: PromptError, PolicyError, ModelRefError, AgentNotFound, PlaceError, SettingsError or
     WorkspaceError.
@@ -83,6 +85,7 @@ def prepare(
         key=_word("key", key),
         tags=tuple(tags),
         metadata=_plain(metadata or {}),
+        shared=settings.shared if shared is None else shared,
     )
 
 

@@ -32,6 +32,7 @@ async def run(
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
     workspace: WorkspaceMode | None = None,
+    shared: bool | None = None,
     settings: Settings | None = None,
     store: RunStore | None = None,
     on_event: OnEvent | None = None,
@@ -59,6 +60,7 @@ async def run(
         metadata=metadata,
         slash=slash,
         workspace=workspace,
+        shared=shared,
         settings=settings,
     )
     result = await execute(
@@ -82,6 +84,7 @@ def run_sync(
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
     workspace: WorkspaceMode | None = None,
+    shared: bool | None = None,
     settings: Settings | None = None,
     store: RunStore | None = None,
     on_event: OnEvent | None = None,
@@ -107,6 +110,7 @@ def run_sync(
             metadata=metadata,
             slash=slash,
             workspace=workspace,
+            shared=shared,
             settings=settings,
             store=store,
             on_event=on_event,

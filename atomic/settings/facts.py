@@ -148,6 +148,9 @@ class Settings(Section):
     workspace_links: tuple[str, ...] = Field(
         default=(), description="folders of the project that a workspace links and does not copy: node_modules, say"
     )
+    shared: bool = Field(
+        default=False, description="whether several sessions may be at work in one folder, and its repository, at once"
+    )
     prefect: PrefectSettings = Field(default=PrefectSettings(), description="through what a run goes")
     batch: BatchSettings = Field(default=BatchSettings(), description="how many items of a batch run at once")
     history: HistorySettings = Field(default=HistorySettings(), description="where batches and their items are kept")

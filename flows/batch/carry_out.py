@@ -46,7 +46,8 @@ class BatchRun:
         return None if self._engine is None else self._engine.progress()
 
     async def to_its_end(self, open_shard: OpenShard = directly) -> BatchResult:
-        """Carry it out. Raises UsageError before anything is spent (EditionBusy, where another process is at it),
+        """Carry it out. Raises UsageError before anything is spent (EditionBusy, where another process is at it;
+        FolderBusy, where another session is at work in one of its folders),
         DatabaseError, EditionLost, PlaceError, RecordError. A cancel is passed on when nothing lives any more."""
         settings = self.request.settings
         recovered = await recover_and_note(self.request.store, adopt=settings.adopt)
@@ -55,7 +56,8 @@ class BatchRun:
             self.say(text)
         database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
         try:
-            result = await self._edition(database, recovered, open_shard)
+            with self.request.occupying():
+                result = await self._edition(database, recovered, open_shard)
         finally:
             await asyncio.to_thread(database.close)
         if wanted(settings.webhook, result) and (wrong := await send(settings.webhook, result)) is not None:

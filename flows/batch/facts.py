@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -71,6 +72,7 @@ class BatchRequest:
 
     name: str
     checked: Checked
+    folders: tuple[Path, ...]  # in which its items work; none where each has a workspace of its own
     slash: bool
     output: Path  # the folder of the results
     form: RunRequest  # what every run has in common
@@ -83,6 +85,10 @@ class BatchRequest:
     def choose(self, policy: str | None, models: tuple[str, ...]) -> FallbackPolicy:
         """The policy of an item that says this."""
         return self.policies[Choice(policy, models)]
+
+    def occupying(self) -> AbstractContextManager[object]:
+        """Within, the batch is at work in the folders of its items. Raises FolderBusy."""
+        return self.store.occupants.at_work(f"batch {self.name}", self.folders, shared=self.form.shared)
 
 
 class BatchProgress(Facts):

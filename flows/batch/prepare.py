@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from atomic.agent import Agent
+from atomic.checks import laid_over, require_sound
 from atomic.errors import UsageError
 from atomic.models import ModelRef
 from atomic.policy import FallbackPolicy
@@ -16,9 +17,11 @@ from atomic.settings import Settings, load_settings
 from atomic.text import slug
 from flows.batch import budget as budgets
 from flows.batch.facts import Asked, BatchRequest, OnBudget
+from flows.batch.folders import require_apart, whole_folders
 from flows.batch.results import check_output
 from flows.batch.tracking import Track
-from flows.inputs import Checked, Choice, check
+from flows.inputs import Checked, Choice
+from flows.inputs import check as check_input
 
 
 def prepare_batch(
@@ -35,6 +38,9 @@ def prepare_batch(
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
     slash: bool = False,
+    shared: bool | None = None,
+    check: str | Sequence[str] | None = None,
+    schema: str | Path | None = None,
     edition: str | None = None,
     new: bool = False,
     retry_failed: bool = False,
@@ -54,6 +60,8 @@ def prepare_batch(
 
     ``name`` is by default that of the input's file; ``output`` is the folder of the results, by default
     ``<name>-results`` beside the input. ``policy`` and ``models`` hold for the items that name none of their own.
+    ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``schema`` take the place of
+    those of every policy.
     ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
     cooldowns is given up. None: what the settings say.
 
@@ -62,10 +70,18 @@ def prepare_batch(
     path = Path(input).expanduser()
     settings = load_settings(cwd, config) if settings is None else settings
     form = prepare(
-        "-", policy=policy, models=models, agent=agent, cwd=cwd, tags=tags, metadata=metadata, settings=settings
+        "-",
+        policy=policy,
+        models=models,
+        agent=agent,
+        cwd=cwd,
+        tags=tags,
+        metadata=metadata,
+        shared=shared,
+        settings=settings,
     )
     named = _name(path.stem if name is None else name)
-    checked = check(
+    checked = check_input(
         path,
         known_policies={DEFAULT_POLICY, *settings.policies},
         base_cwd=form.cwd,
@@ -74,19 +90,28 @@ def prepare_batch(
         slash=slash,
     )
     checked.require_sound()
-    policies = _policies(checked, form.policy, settings)
+    policies = {
+        choice: laid_over(one, check, schema) for choice, one in _policies(checked, form.policy, settings).items()
+    }
+    folders = whole_folders(checked.folders, form.cwd)
     for chosen in {id(one): one for one in policies.values()}.values():
         check_levels(chosen, form.catalog)
         check_budget(chosen, form.catalog.price_known)
+        for each in folders:
+            require_sound(chosen, each)
     budget = budgets.Budget(_bound("max_cost", max_cost), int(_bound("max_tokens", max_tokens)))
     budgets.check_budget(budget, list(policies.values()), form.catalog.price_known)
     folder = path.parent / f"{slug(named)}-results" if output is None else Path(output).expanduser()
     folder = folder.absolute()
     check_output(folder, named)
     own = settings.batch
+    at_once = own.concurrency if concurrency is None else _at_least("concurrency", concurrency, 1)
+    if form.workspace is None and not form.shared:
+        require_apart(folders, at_once if limit is None else min(at_once, limit))
     return BatchRequest(
         name=named,
         checked=checked,
+        folders=() if form.workspace else tuple(folders),
         slash=slash,
         output=folder,
         form=form,
@@ -101,7 +126,7 @@ def prepare_batch(
             on_budget=on_budget,
             deadline=deadline,
             stop_after=own.stop_after if stop_after is None else _at_least("stop_after", stop_after, 0),
-            concurrency=own.concurrency if concurrency is None else _at_least("concurrency", concurrency, 1),
+            concurrency=at_once,
             track=track or own.track,
         ),
         settings=settings,

@@ -124,6 +124,33 @@ def batch(
         bool,
         typer.Option("--slash", help="Let prompts that begin with / be the agent's own commands.", rich_help_panel=WHO),
     ] = False,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared",
+            help="Let several sessions be at work in one folder, or git repository, at once: where they only read.",
+            rich_help_panel=WHO,
+        ),
+    ] = False,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check",
+            metavar="COMMAND",
+            help="A command that accepts an answer by exit code 0: run where the agent worked, the answer on stdin. "
+            "Else the next model is told what it said. Default: each policy's, none unless set.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="A JSON Schema that answers must fit, as JSON; likewise.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -270,6 +297,9 @@ def batch(
         "tags": tuple(tag or ()),
         "config": config,
         "slash": slash,
+        "shared": shared or None,
+        "check": check,
+        "schema": schema,
         "limit": limit,
         "retry_failed": retry_failed,
         "redo": redo,

@@ -28,6 +28,7 @@ class Asked:
     as_json: bool = False
     slash: bool = False
     workspace: Literal["shared", "worktree", "copy"] | None = None
+    shared: bool = False
     mode: Literal["auto", "local", "ephemeral", "direct"] | None = None  # of [prefect]
     max_cost: float | None = None
     max_tokens: int | None = None
@@ -113,6 +114,15 @@ def run(
         typer.Option(
             "--slash",
             help="Let a prompt that begins with / be one of the agent's own commands; it is refused otherwise.",
+            rich_help_panel=WHO,
+        ),
+    ] = False,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared",
+            help="Run even while another session is at work in the folder, or elsewhere in its git repository; it is "
+            "refused otherwise.",
             rich_help_panel=WHO,
         ),
     ] = False,
@@ -251,6 +261,7 @@ def run(
         as_json=as_json,
         slash=slash,
         workspace=workspace,
+        shared=shared,
         mode="ephemeral" if ephemeral else "direct" if direct else None,
         max_cost=max_cost,
         max_tokens=max_tokens,

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 
+from atomic.checks import laid_over
 from atomic.policy import FallbackPolicy
 from atomic.processes import adopting_orphans
 from atomic.project_trust import skipped_files
@@ -35,6 +36,7 @@ def carry_out(asked: Asked) -> Outcome:
         tags=asked.tags,
         slash=asked.slash,
         workspace=asked.workspace,
+        shared=asked.shared or None,
         settings=settings,
     )
     store = open_store(settings)
@@ -53,14 +55,12 @@ def carry_out(asked: Asked) -> Outcome:
 
 
 def _policy(asked: Asked, settings: Settings) -> FallbackPolicy:
-    """The policy that is meant, with what the command line says of models and limits laid over it."""
+    """The policy that is meant, with what the command line says of models, limits and checks laid over it."""
     policy = choose_policy(asked.policy, asked.models, settings)
     given = {"cost_usd": asked.max_cost, "tokens": asked.max_tokens, "idle": asked.idle, "total": asked.total}
     limits = policy.limits.model_dump() | {name: value for name, value in given.items() if value is not None}
-    checks = {
-        name: value for name, value in {"check": asked.check, "schema": asked.schema}.items() if value is not None
-    }
-    return FallbackPolicy.model_validate({**policy.model_dump(mode="json"), "limits": limits, **checks})
+    bounded = FallbackPolicy.model_validate({**policy.model_dump(mode="json"), "limits": limits})
+    return laid_over(bounded, asked.check, asked.schema)
 
 
 def _hints(request: RunRequest) -> None:

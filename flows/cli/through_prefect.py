@@ -99,6 +99,7 @@ def _as_flow(
                 tags=request.tags,
                 slash=slash,
                 workspace="shared" if request.workspace is None else request.workspace.mode,
+                shared=request.shared,
                 settings=settings,
                 store=store,
                 check=False,

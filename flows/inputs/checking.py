@@ -31,7 +31,8 @@ class Choice:
 class Checked:
     """What a check found. ``count`` are the sound items, ``problems`` the first SHOWN of ``wrong`` in all.
 
-    ``choices`` counts items by what they say of policy and models, ``ignored`` by the fields that are passed over.
+    ``choices`` counts items by what they say of policy and models, ``folders`` by the one they name (None: none),
+    ``ignored`` by the fields that are passed over.
     ``fingerprint`` and ``template`` tell later whether the files are still those that were checked; the first is
     None only where there are problems.
     """
@@ -44,6 +45,7 @@ class Checked:
     fingerprint: Fingerprint | None
     template: Fingerprint | None
     choices: Mapping[Choice, int]
+    folders: Mapping[Path | None, int]
     ignored: Mapping[str, int]
 
     @property
@@ -104,7 +106,7 @@ def check(
         tally.complain(rules.problem(None, None, "it changed while it was checked; start again when it is written"))
     elif not tally.count and not tally.wrong:
         tally.complain(rules.problem(None, None, "there is no item in it"))
-    no_folder = folder_problem(base_cwd) if tally.homeless else None
+    no_folder = folder_problem(base_cwd) if tally.folders[None] else None
     if no_folder is not None:
         tally.complain(Problem(str(base_cwd), None, "cwd", f"items that name no folder are run in it: {no_folder}"))
     return Checked(
@@ -116,6 +118,7 @@ def check(
         fingerprint=fingerprint,
         template=before,
         choices=tally.choices,
+        folders=tally.folders,
         ignored=tally.ignored,
     )
 
@@ -124,9 +127,10 @@ class _Tally:
     """What is counted while an input is read."""
 
     def __init__(self) -> None:
-        self.count = self.wrong = self.homeless = 0
+        self.count = self.wrong = 0
         self.problems: list[Problem] = []
         self.choices: Counter[Choice] = Counter()
+        self.folders: Counter[Path | None] = Counter()
         self.ignored: Counter[str] = Counter()
         self._lines: dict[bytes, int | None] = {}  # by the digest of the id
 
@@ -151,7 +155,7 @@ class _Tally:
         if not sound or read.item is None:
             return
         self.count += 1
-        self.homeless += read.item.cwd is None
+        self.folders[read.item.cwd] += 1
         self.choices[Choice(read.item.policy, read.item.models)] += 1
         for name in read.item.ignored:
             self.ignored[name] += 1

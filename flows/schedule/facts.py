@@ -23,6 +23,9 @@ class Job(Section):
     cwd: Path | None = Field(default=None, description="the folder in which the agent works; default: the file's own")
     tags: tuple[str, ...] = Field(default=(), description="tags for every record")
     metadata: dict[str, Any] = Field(default={}, description="anything, for every record")
+    shared: bool | None = Field(
+        default=None, description="whether several sessions may be at work in one folder at once; default: as set"
+    )
     slash: bool = Field(default=False, description="allow prompts that begin with /")
     max_cost: float | None = Field(default=None, ge=0, description="the most that an edition may cost, in dollars")
     max_tokens: int | None = Field(default=None, ge=0, description="the most tokens that an edition may use")

@@ -32,6 +32,7 @@ async def scheduled_batch(
     tags: list[str] | None = None,
     metadata: dict[str, Any] | None = None,
     slash: bool = False,
+    shared: bool | None = None,
     limit: int | None = None,
     concurrency: int | None = None,
     max_cost: float | None = None,
@@ -60,6 +61,7 @@ async def scheduled_batch(
         tags: Tags for every record.
         metadata: Anything, for every record.
         slash: Allow prompts that begin with `/`, the agent's own commands and templates.
+        shared: Allow several sessions in the same folder at once; by default as the settings say.
         limit: Run so many items of an edition.
         concurrency: Sessions at a time.
         max_cost: The most that an edition may cost, in dollars.
@@ -95,6 +97,7 @@ async def scheduled_prompt(
     tags: list[str] | None = None,
     metadata: dict[str, Any] | None = None,
     slash: bool = False,
+    shared: bool | None = None,
     max_cost: float | None = None,
     max_tokens: int | None = None,
     on_budget: Literal["finish", "stop"] = "finish",
@@ -117,6 +120,7 @@ async def scheduled_prompt(
         tags: Tags for the record.
         metadata: Anything, for the record.
         slash: Allow a prompt that begins with `/`, the agent's own commands and templates.
+        shared: Allow other sessions in the same folder meanwhile; by default as the settings say.
         max_cost: The most that it may cost each time, in dollars.
         max_tokens: The most tokens that it may use each time.
         on_budget: When one of these is reached: `finish` what is live, or `stop` it.

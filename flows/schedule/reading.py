@@ -18,10 +18,13 @@ from pydantic import BaseModel, ValidationError
 
 from atomic.errors import SettingsError, UsageError
 from atomic.runner import prepare
+from atomic.runner.prepare import DEFAULT_POLICY
 from atomic.settings import Layer, Settings, read_file
 from atomic.settings.problems import explain, keys_of, nearest, unknown_key
 from atomic.text import one_line
+from flows.batch.folders import require_apart, whole_folders
 from flows.deadlines import deadline_at
+from flows.inputs import check
 from flows.schedule.facts import BatchJob, PromptJob, Schedule, ScheduleFile
 from flows.schedule.times import Times
 
@@ -72,19 +75,39 @@ def check_jobs(schedules: Sequence[Kept], settings: Settings) -> None:
     for kept in schedules:
         job = kept.schedule.job
         try:
-            prepare(
+            form = prepare(
                 "-",
                 policy=job.policy,
                 models=job.models,
                 agent=job.agent,
                 cwd=job.cwd,
                 tags=job.tags,
+                shared=job.shared,
                 settings=settings,
             )
+            if isinstance(job, BatchJob) and not form.shared:
+                _check_folders(job, form.cwd, settings)
         except UsageError as error:
             raise type(error)(
                 f"{kept.place}: schedule {kept.schedule.name}: {error.message}", hint=error.hint, **error.fields
             ) from None
+
+
+def _check_folders(job: BatchJob, cwd: Path, settings: Settings) -> None:
+    """Look whether the items would be in each other's way, where the input is there already. Raises FolderBusy."""
+    if not job.input.is_file():
+        return
+    checked = check(
+        job.input,
+        known_policies={DEFAULT_POLICY, *settings.policies},
+        base_cwd=cwd,
+        template=job.template,
+        format=job.format,
+        slash=job.slash,
+    )
+    at_once = job.concurrency or settings.batch.concurrency
+    if checked.count:
+        require_apart(whole_folders(checked.folders, cwd), min(at_once, job.limit or at_once))
 
 
 def _layers(whole: Layer, tables: list[dict[str, Any]]) -> Iterator[Layer]:

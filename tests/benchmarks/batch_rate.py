@@ -95,7 +95,11 @@ def main() -> int:
     items = asked.items or (QUICK_ITEMS if asked.quick else ITEMS)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        os.environ |= {"ATOMIC_FLOWS_HOME": str(folder / "home"), "ATOMIC_FLOWS_RECORD__FSYNC": "false"}
+        os.environ |= {
+            "ATOMIC_FLOWS_HOME": str(folder / "home"),
+            "ATOMIC_FLOWS_SHARED": "true",
+            "ATOMIC_FLOWS_RECORD__FSYNC": "false",
+        }
         if not asked.direct:
             os.environ["PREFECT_HOME"] = str(folder / "client")
             os.environ["PREFECT_API_URL"] = choose("local", home=folder / "home").url

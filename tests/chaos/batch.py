@@ -100,7 +100,12 @@ class Chaos:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "ATOMIC_FLOWS_HOME": str(self.home), "PYTHONPATH": str(Path(__file__).parents[2])},
+            env={
+                **os.environ,
+                "ATOMIC_FLOWS_HOME": str(self.home),
+                "ATOMIC_FLOWS_SHARED": "true",
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+            },
         )
 
     def killed(self) -> bool:

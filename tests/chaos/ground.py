@@ -80,7 +80,12 @@ def scripted(root: Path, *, through_prefect: bool = False) -> Iterator[Ground]:
         folder.mkdir(parents=True)
     command = (sys.executable, "-m", "tests.chaos.ledger", str(ledger))
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
-    environment = {**kept, "ATOMIC_FLOWS_HOME": str(home), "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {
+        **kept,
+        "ATOMIC_FLOWS_HOME": str(home),
+        "ATOMIC_FLOWS_SHARED": "true",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     line = CommandLine(Path(sys.executable).with_name("atomic-flows"), shlex.join(command), environment, work)
     store = RunStore(home / "records", home=home)
     try:

@@ -69,7 +69,7 @@ class Nights:
         self.file = self.project / "nights.toml"
         self.file.write_text(SCHEDULE.format(name=NAME, every=self.every))
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "HOME") if name in os.environ}
-        self.environment = {**kept, "ATOMIC_FLOWS_HOME": str(self.home)}
+        self.environment = {**kept, "ATOMIC_FLOWS_HOME": str(self.home), "ATOMIC_FLOWS_SHARED": "true"}
 
     def write(self, model: str) -> None:
         """Tonight's prompts, each for this model."""

@@ -113,6 +113,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Batch]:
     place.home.mkdir()
     place.folder.mkdir()
     monkeypatch.setenv("ATOMIC_FLOWS_HOME", str(place.home))
+    monkeypatch.setenv("ATOMIC_FLOWS_SHARED", "true")
     monkeypatch.setenv("ATOMIC_FLOWS_RECORD__FSYNC", "false")
     monkeypatch.chdir(place.folder)
     yield place

@@ -113,7 +113,7 @@ def cli(tmp_path: Path) -> Iterator[CommandLine]:
     project.mkdir()
     kept = ("PATH", "HOME", "LANG", "VIRTUAL_ENV", "TMPDIR")
     environ = {name: os.environ[name] for name in kept if name in os.environ}
-    line = CommandLine(home, project, {**environ, "ATOMIC_FLOWS_HOME": str(home)})
+    line = CommandLine(home, project, {**environ, "ATOMIC_FLOWS_HOME": str(home), "ATOMIC_FLOWS_SHARED": "true"})
     yield line
     killed = [process for process in line.started if process.poll() is None]
     for process in killed:

@@ -45,7 +45,12 @@ class Place:
     def environment(self) -> dict[str, str]:
         """For a process that finds the shared server the way users give it."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        return {**kept, "ATOMIC_FLOWS_HOME": str(self.home), "PREFECT_API_URL": self.server.url}
+        return {
+            **kept,
+            "ATOMIC_FLOWS_HOME": str(self.home),
+            "ATOMIC_FLOWS_SHARED": "true",
+            "PREFECT_API_URL": self.server.url,
+        }
 
     def start(self, program: str, *args: str, **environ: str) -> subprocess.Popen[bytes]:
         """Start a Python program."""
@@ -145,6 +150,7 @@ def place(tmp_path: Path, server: ServerInfo, monkeypatch: pytest.MonkeyPatch) -
     place.home.mkdir()
     place.project.mkdir()
     monkeypatch.setenv("ATOMIC_FLOWS_HOME", str(place.home))
+    monkeypatch.setenv("ATOMIC_FLOWS_SHARED", "true")
     monkeypatch.chdir(place.project)
     yield place
     for process in place.started:
