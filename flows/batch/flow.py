@@ -73,7 +73,7 @@ async def _run_batch(
     slash: bool = False,
     shared: bool | None = None,
     check: str | list[str] | None = None,
-    schema: str | None = None,
+    answer_schema: str | None = None,
     edition: str | None = None,
     new: bool = False,
     retry_failed: bool = False,
@@ -105,7 +105,7 @@ async def _run_batch(
         slash: Allow prompts that begin with `/`, the agent's own commands and templates.
         shared: Allow several sessions in the same folder at once; by default as the settings say.
         check: A command that accepts answers by exit code 0, in the place of every policy's.
-        schema: A file with the JSON Schema that answers must fit, in the place of every policy's.
+        answer_schema: A file with the JSON Schema that answers must fit, in the place of every policy's.
         edition: The edition's name; by default the newest that has not ended, else a new one. A schedule's is its
             time.
         new: Begin another edition.
@@ -257,7 +257,9 @@ def _parameters(run: BatchRun, given: dict[str, Any]) -> dict[str, Any]:
     plain = {key: value for key, value in given.items() if key != "settings"}
     policy, agent = given.get("policy"), given.get("agent")
     paths = {
-        key: str(Path(plain[key]).absolute()) for key in ("template", "config", "schema") if plain.get(key) is not None
+        key: str(Path(plain[key]).absolute())
+        for key in ("template", "config", "answer_schema")
+        if plain.get(key) is not None
     }
     told = {
         **plain,

@@ -40,7 +40,7 @@ def prepare_batch(
     slash: bool = False,
     shared: bool | None = None,
     check: str | Sequence[str] | None = None,
-    schema: str | Path | None = None,
+    answer_schema: str | Path | None = None,
     edition: str | None = None,
     new: bool = False,
     retry_failed: bool = False,
@@ -60,7 +60,7 @@ def prepare_batch(
 
     ``name`` is by default that of the input's file; ``output`` is the folder of the results, by default
     ``<name>-results`` beside the input. ``policy`` and ``models`` hold for the items that name none of their own.
-    ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``schema`` take the place of
+    ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``answer_schema`` take the place of
     those of every policy.
     ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
     cooldowns is given up. None: what the settings say.
@@ -91,7 +91,8 @@ def prepare_batch(
     )
     checked.require_sound()
     policies = {
-        choice: laid_over(one, check, schema) for choice, one in _policies(checked, form.policy, settings).items()
+        choice: laid_over(one, check, answer_schema)
+        for choice, one in _policies(checked, form.policy, settings).items()
     }
     folders = whole_folders(checked.folders, form.cwd)
     for chosen in {id(one): one for one in policies.values()}.values():

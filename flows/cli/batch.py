@@ -299,7 +299,7 @@ def batch(
         "slash": slash,
         "shared": shared or None,
         "check": check,
-        "schema": schema,
+        "answer_schema": schema,
         "limit": limit,
         "retry_failed": retry_failed,
         "redo": redo,

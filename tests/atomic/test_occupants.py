@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from atomic.errors import FolderBusy
+from atomic.processes import living_markers
 from atomic.record import RunStore
 from atomic.record.occupants import tree_of
 from atomic.runner import RunStarted, open_store, run
@@ -110,7 +112,7 @@ def test_an_agent_whose_owner_is_dead_counts_as_long_as_it_lives(store: RunStore
     try:
         process.kill()
         process.communicate()
-        while f"{folder.run_id}/1".encode() not in Path(f"/proc/{agent.pid}/environ").read_bytes():
+        while f"{folder.run_id}/1" not in living_markers():
             time.sleep(0.01)  # it has not become its program yet
         with pytest.raises(FolderBusy, match=f"an agent of run {folder.run_id}"):
             store.occupants.require_free([tmp_path])
@@ -142,8 +144,8 @@ async def test_runs(tmp_path: Path) -> None:
         )
     )
     await begun.wait()
-    given = {"models": ["scripted/ok"], "agent": "scripted", "cwd": tmp_path}
-    with pytest.raises(FolderBusy, match="run 2.* is at work"):
+    given: dict[str, Any] = {"models": ["scripted/ok"], "agent": "scripted", "cwd": tmp_path}
+    with pytest.raises(FolderBusy, match=r"run 2.* is at work"):
         await run("y", key="k", settings=settings, **given)
     assert (await run("y", key="k", settings=settings, shared=True, **given)).answered, "its key was free again"
     shared = settings.model_copy(update={"shared": True})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from atomic.errors import EditionBusy, InputError, PlaceError, PolicyError, UsageError
+from atomic.errors import EditionBusy, FolderBusy, InputError, PlaceError, PolicyError, UsageError
 from atomic.failures import FailureKind
 from atomic.runner import execute
 from flows.batch import BatchResult, Ending
@@ -244,3 +244,53 @@ async def test_progress_is_told(batch: Batch) -> None:  # noqa: F811
     assert [one.done for one in told] == sorted(one.done for one in told)
     assert max(one.running for one in told) == 1
     assert all(one.answered + one.failed + one.running + one.parked + one.pending <= 3 for one in told)
+
+
+async def test_items_that_would_be_in_each_other_s_way_are_refused_before_anything(
+    batch: Batch,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ATOMIC_FLOWS_SHARED")
+    (batch.folder / "apart").mkdir()
+    batch.write([("a", "scripted/ok"), ("b", "scripted/ok")])
+    with pytest.raises(FolderBusy) as error:
+        batch.prepare(concurrency=8)
+    assert error.value.message == f"2 items would be run in {batch.folder}, 2 at a time, and get in each other's way"
+    for way in ("-j 1", "--shared", "--workspace worktree"):
+        assert way in str(error.value.hint)
+    assert not batch.runs()
+    assert batch.prepare(concurrency=8, limit=1).asked.limit == 1
+    assert (await batch.run(concurrency=1)).answered == 2
+    assert (await batch.run(concurrency=8, shared=True, redo=True)).answered == 2
+    item = {"custom_id": "c", "prompt": "p", "models": ["scripted/ok"], "cwd": str(batch.folder / "apart")}
+    batch.write([("a", "scripted/ok"), item])
+    assert batch.prepare(concurrency=8).folders == (batch.folder, batch.folder / "apart")
+    (batch.folder / ".git").mkdir()
+    with pytest.raises(FolderBusy):  # one repository
+        batch.prepare(concurrency=8)
+
+
+async def test_a_batch_waits_for_nobody_in_its_folder(
+    batch: Batch,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ATOMIC_FLOWS_SHARED")
+    batch.write([("a", "scripted/ok"), ("b", "scripted/ok")])
+    ready = batch.begin(concurrency=1)
+    with ready.request.store.occupants.at_work("run 1", [batch.folder]), pytest.raises(FolderBusy, match="run 1 is at"):
+        await ready.to_its_end()
+    assert not batch.runs()
+    assert (await ready.to_its_end()).answered == 2
+
+
+async def test_answers_are_checked_whatever_policy_an_item_has(batch: Batch) -> None:  # noqa: F811
+    schema = batch.folder / "risks.json"
+    schema.write_text('{"required": ["risks"]}')
+    batch.write([("a", "scripted/ok+other/json"), ("b", "scripted/ok")])
+    result = await batch.run(check="grep -q none", answer_schema="risks.json")
+    lines = batch.lines()
+    assert (result.answered, result.kinds) == (1, {FailureKind.REJECTED: 1})
+    assert lines["a"]["answered_by"] == "other/json"
+    assert lines["b"]["kind"] == "rejected"
+    with pytest.raises(PolicyError, match="cannot be started"):
+        batch.prepare(check="no-such-program")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atomic.errors import PolicyError, SettingsError
+from atomic.errors import FolderBusy, PolicyError, SettingsError
 from atomic.record import Owner
 from atomic.settings import Settings
 from flows.batch.stopping import TERMINATED
@@ -132,6 +132,19 @@ def test_an_unknown_policy_is_named_at_the_schedule(written: Callable[[str], Pat
         check_jobs(read_schedules(file)[:1], settings)
     assert caught.value.message.startswith(f"{file}:3: schedule nightly: ")
     assert caught.value.nearest == "careful"
+
+
+def test_sessions_that_would_be_in_each_other_s_way_are_refused_before_any_night(
+    written: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = written(SOUND)
+    (nightly, *_) = read_schedules(file)
+    assert nightly.schedule.batch is not None
+    check_jobs([nightly], Settings(home=tmp_path))  # there is no input yet
+    nightly.schedule.batch.input.write_text('{"custom_id": "a", "prompt": "a"}\n{"custom_id": "b", "prompt": "b"}\n')
+    with pytest.raises(FolderBusy, match="schedule nightly: 2 items would be run in"):
+        check_jobs([nightly], Settings(home=tmp_path))
+    check_jobs([nightly], Settings(home=tmp_path, shared=True))
 
 
 def test_the_shipped_file_can_be_served(tmp_path: Path) -> None:
