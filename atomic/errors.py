@@ -102,6 +102,8 @@ class PlaceError(UsageError):
 
 class WorkspaceError(UsageError):
     """No workspace of its own can be made for a run. Fields: ``path``, ``reason``, where known."""
+
+
 class FolderBusy(UsageError):
     """Another session is at work in the folder. Fields: ``path``, ``what`` (in words), and where known ``pid`` and
     ``since`` (seconds since the epoch)."""

@@ -60,8 +60,8 @@ def prepare_batch(
 
     ``name`` is by default that of the input's file; ``output`` is the folder of the results, by default
     ``<name>-results`` beside the input. ``policy`` and ``models`` hold for the items that name none of their own.
-    ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``answer_schema`` take the place of
-    those of every policy.
+    ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``answer_schema`` take the
+    place of those of every policy.
     ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
     cooldowns is given up. None: what the settings say.
 

@@ -179,7 +179,7 @@ async def test_what_is_wrong_with_an_input_is_said_before_anything(batch: Batch)
         ({"max_cost": -1}, UsageError),
         ({"name": "a/b"}, UsageError),
         ({"policy": "unknown"}, PolicyError),
-        ({"max_cost": 5}, PolicyError),  # nobody knows the price of x/ok
+        ({"max_cost": 5, "agent": "true"}, PolicyError),  # nobody knows the price of x/ok
         ({"cwd": "/nowhere"}, PlaceError),
     ],
 )
