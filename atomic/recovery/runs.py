@@ -125,7 +125,7 @@ async def _report(
     not bought again, nor is it one before it was checked."""
     if not record.cwd:
         return CheckReport(outcome=CheckOutcome.BROKEN, message="unchecked: nobody knows where the agent worked")
-    report = await Checking(answer, checks, folder, Path(record.cwd)).report(steady)
+    report = await Checking(answer, checks, folder, Path(record.cwd), may_stay=record.may_stay).report(steady)
     if steady.cancelled:
         raise asyncio.CancelledError  # the next start finds it as this one did
     return report

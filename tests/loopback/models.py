@@ -45,6 +45,8 @@ COMMANDS = {
     "toolcall": ("echo hi", "Tool said hi."),
     "sleeptool": ("sleep 1000", "Done sleep."),
     "failtool": ("echo oops >&2; exit 3", "failed."),
+    "wrong": ("echo wrong > change.txt", "Changed it."),
+    "right": ("echo right > change.txt", "Changed it."),
     "hugetool": ("head -c 1500000 /dev/zero | tr '\\0' 'A'", "Saw huge."),
 }
 TEXTS = {
@@ -83,6 +85,11 @@ class Turn:
         """Whether a tool's result is in the conversation."""
         return "tool" in self.roles
 
+    @property
+    def after_tool(self) -> bool:
+        """Whether the last message is a tool's result: of an earlier model's, in a carried conversation, it is not."""
+        return self.roles[-1:] == ("tool",)
+
 
 async def answer(reply: Reply, turn: Turn) -> None:
     """Behave as the model's name says; 404 for an unknown one."""
@@ -90,7 +97,7 @@ async def answer(reply: Reply, turn: Turn) -> None:
         await reply.error(error)
     elif turn.model in COMMANDS:
         command, after = COMMANDS[turn.model]
-        await (reply.text(after) if turn.saw_tool else reply.bash(command))
+        await (reply.text(after) if turn.after_tool else reply.bash(command))
     elif turn.model in TEXTS:
         await reply.text(*TEXTS[turn.model])
     elif turn.model in ("hang", "hangmid", "reset", "truncated", "badjson", "unicode"):
