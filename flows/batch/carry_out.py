@@ -16,12 +16,13 @@ from flows.batch.budget import Meter
 from flows.batch.cooldowns import SharedCooldowns, shared_names
 from flows.batch.engine import Engine, OpenShard, directly
 from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
-from flows.batch.items import changed, rows_of
+from flows.batch.items import changed, origin_of, rows_of
 from flows.batch.preflight import preflight
 from flows.batch.results import ERRORS, RESULTS, ResultFiles
 from flows.batch.stopping import Stop
 from flows.batch.webhook import send, wanted
 from flows.database import Counts, Database, Edition, Loaded, editions, items, loading, runs
+from flows.database.runs import Recorded
 from flows.unsettled import recover_and_note
 
 
@@ -75,14 +76,12 @@ class BatchRun:
     async def _edition(self, database: Database, recovered: Recovered, open_shard: OpenShard) -> BatchResult:
         request, asked = self.request, self.request.asked
         await asyncio.to_thread(keep_recovered, database, request, recovered)
-        fingerprint = request.checked.fingerprint
         edition = await database.apart(
             editions.begin,
             request.name,
             edition=asked.edition,
             new=asked.new,
             input=str(request.checked.path.absolute()),
-            fingerprint="" if fingerprint is None else fingerprint.sha256,
             output=str(request.output),
         )
         reason = "it broke off"
@@ -162,7 +161,14 @@ def load(database: Database, edition: Edition, request: BatchRequest) -> tuple[R
     if request.checked.changed():
         raise changed(request)
     asked = request.asked
-    loaded = loading.load(database, edition, rows_of(request), retry_failed=asked.retry_failed, redo=asked.redo)
+    loaded = loading.load(
+        database,
+        edition,
+        rows_of(request),
+        retry_failed=asked.retry_failed,
+        redo=asked.redo,
+        fingerprint=origin_of(request),
+    )
     ended = items.results(database, edition.id)
     files = ResultFiles.begin(request.output, edition.batch, edition.name, ended)
     return files, items.counts(database, edition.id), loaded
@@ -184,11 +190,12 @@ def of_loading(loaded: Loaded, counts: Counts) -> str:
 
 def keep_recovered(database: Database, request: BatchRequest, recovered: Recovered) -> None:
     """Note in the history what the runs came to that a dead process of this batch left. Raises DatabaseError."""
+    found = []
     for one in recovered.runs:
         if one.run.batch == request.name:
             folder = request.store.open(one.run.run_id)
-            attempts = [attempt.read() for attempt in folder.attempts()]
-            runs.record_run(database, one.run, attempts, record=one.folder)
+            found.append(Recorded(one.run, [attempt.read() for attempt in folder.attempts()], one.folder))
+    runs.record_runs(database, found)
 
 
 async def _finish(database: Database, edition: Edition, reason: str) -> None:

@@ -16,6 +16,7 @@ from atomic.verdict.facts import Status
 from flows.batch.results import ResultFiles, result_line
 from flows.database import ClaimedItem, Database, Edition, Ended, items, runs
 from flows.database.items import state_after
+from flows.database.runs import Recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +86,10 @@ def write(database: Database, edition: Edition, files: ResultFiles, outcomes: Se
     EditionLost, PlaceError, RecordError."""
     ended = []
     lines: dict[int, tuple[Status, str]] = {}
+    known = [Recorded(one.run, one.attempts, one.result.record) for one in outcomes if one.run is not None]
+    runs.record_runs(database, known)
     for outcome in outcomes:
         result, item = outcome.result, outcome.item
-        if outcome.run is not None:
-            runs.record_run(database, outcome.run, outcome.attempts, record=result.record)
         line = result_line(item.custom_id, result) if outcome.decided else ""
         if line:
             lines[item.id] = result.status, line

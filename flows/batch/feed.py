@@ -19,7 +19,7 @@ from flows.batch.slots import Slots
 from flows.batch.work import given_up, unfit
 from flows.database import ClaimedItem, Database, Edition, items
 
-LEAST_CLAIMED = 8  # items at a time: a claim is a transaction
+LEAST_CLAIMED = 8  # items at a time: a claim is a transaction, and more are claimed when half of them have begun
 MOST_POLICIES = 32  # that are looked at before each claim; with more, what cools down is parked item by item
 LOOK = 1.0  # seconds between two looks at what is due, where nothing else wakes the feed
 
@@ -130,7 +130,8 @@ class Feed:
         now = time.time()
         due = self._due is not None and self._due <= now
         self.waiting_until = self._all_wait(now)
-        wanted = max(LEAST_CLAIMED, self._slots.most) - len(self._claimed)
+        enough = max(LEAST_CLAIMED, self._slots.most)
+        wanted = 2 * enough - len(self._claimed) if len(self._claimed) < enough else 0
         if self._left is not None:
             wanted = min(wanted, max(self._left, len(self.suspended) if due else 0))
         blocked = self.waiting_until is not None or (self._dry and not due) or self._slots.free <= 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 from atomic.errors import PromptError, UsageError
@@ -46,6 +49,24 @@ def rows_of(request: BatchRequest) -> Iterator[ItemRow]:
         yield ItemRow(item.custom_id, digest, source_of(item))
     if found != checked.count or checked.changed():
         raise changed(request)
+
+
+def origin_of(request: BatchRequest) -> str:
+    """The fingerprint of all that the batch's rows are made of; empty where prompts are files of their own, which may
+    change by themselves. It is of bytes that have just been read: no file's time is trusted."""
+    checked = request.checked
+    if checked.files or checked.fingerprint is None:
+        return ""
+    parts = (
+        version("atomic-flows"),  # another one may make other rows of the same bytes
+        checked.format,
+        checked.fingerprint.sha256,
+        "" if checked.template is None else checked.template.sha256,
+        os.path.abspath(checked.path.parent),  # noqa: PTH100 - as `rules_of` has it: items' folders are relative to it
+        str(request.form.cwd),
+        *flags_of(request.form),
+    )
+    return hashlib.sha256(encode(parts)).hexdigest()
 
 
 def changed(request: BatchRequest) -> UsageError:

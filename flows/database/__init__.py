@@ -1,7 +1,7 @@
 """The database under batches and history: open one, then call the functions of its modules with it.
 
     database = Database.open(url, home=home)
-    edition = editions.begin(database, "nightly", input=…, fingerprint=…, output=…)
+    edition = editions.begin(database, "nightly", input=…, output=…)
     loading.load(database, edition, rows)
     for item in items.claim(database, edition, 8): …
     editions.finish(database, edition)

@@ -28,7 +28,6 @@ def begin(
     edition: str | None = None,
     new: bool = False,
     input: str = "",  # noqa: A002 - the column's name
-    fingerprint: str = "",
     output: str = "",
     owner: Owner | None = None,
     now: float | None = None,
@@ -53,7 +52,6 @@ def begin(
             "control": "run",
             "control_by": None,
             "input": input,
-            "fingerprint": fingerprint,
             "output": output,
             "begun_at": now,
             "heartbeat_at": epoch_now(),
@@ -61,8 +59,8 @@ def begin(
         }
         if row is None:
             name = _free_name(connection, batch_id, edition, now, batch)
-            values = {"batch_id": batch_id, "name": name, "term": 1, "created_at": now, **given}
-            made = connection.execute(e.insert().values(values).returning(e.c.id)).scalar_one()
+            made_now = {"batch_id": batch_id, "name": name, "term": 1, "fingerprint": "", "created_at": now}
+            made = connection.execute(e.insert().values(**made_now, **given).returning(e.c.id)).scalar_one()
             return Edition(made, batch, name, 1, resumed=False, taken_from=None, counts=Counts())
         term = row.term + 1
         connection.execute(update(e).where(e.c.id == row.id).values(term=term, **given))

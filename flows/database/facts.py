@@ -63,7 +63,7 @@ class EditionState:
     control: Control
     control_by: str | None  # user@host who asked
     input: str
-    fingerprint: str
+    fingerprint: str  # of what its items were loaded from; empty while they are not all loaded
     output: str
     created_at: float
     begun_at: float

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, case, delete, func, null, select
+from sqlalchemy import Connection, Row, case, delete, func, null, select, update
 
 from atomic.errors import UsageError
 from flows.database import items, terms
 from flows.database.engine import Database
 from flows.database.facts import Edition, ItemRow, ItemState, Loaded
 from flows.database.statements import INSERT, MOVE, RENEW
+from flows.database.tables import editions as e
 from flows.database.tables import items as t
 from flows.database.tables import storable
 
@@ -39,6 +40,7 @@ def load(
     *,
     retry_failed: bool = False,
     redo: bool = False,
+    fingerprint: str = "",
     now: float | None = None,
 ) -> Loaded:
     """Bring the items of an edition in line with its input, given in the input's order, before any is claimed.
@@ -46,25 +48,31 @@ def load(
     Items keep what they have come to while their digest stays the same, but for failed ones with ``retry_failed`` and
     all ended ones with ``redo``. Those that the input no longer names are dropped, unless they have ended: their
     results stay. Killed half-way, it is done again from the start and comes to the same (a ``redo`` is to be asked for
-    again). Raises UsageError for an id that comes twice, EditionLost, DatabaseError.
+    again). ``fingerprint`` is that of all that the rows are made of: where they came from the same before, nothing is
+    read again. Raises UsageError for an id that comes twice, EditionLost, DatabaseError.
     """
     now = time.time() if now is None else now
     seen: set[int] = set()  # hashes: a hundred thousand ids of any length take a few MB
     found: Counter[str] = Counter()
     position = 0
-    with database.reading() as connection:
-        any_there = items.count(connection, edition.id).total > 0
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        there_before = items.count(connection, edition.id).total
+        before = connection.execute(select(e.c.fingerprint).where(e.c.id == edition.id)).scalar_one()
+        if fingerprint and fingerprint == before and not (retry_failed or redo):
+            return Loaded(kept=there_before)
+        connection.execute(update(e).where(e.c.id == edition.id).values(fingerprint=""))
     for chunk in _chunks(rows):
         _check_once(chunk, seen)
         with database.writing() as connection:
             terms.hold(connection, edition)
-            there = _there(database, connection, edition, chunk, whole=redo) if any_there else {}
+            there = _there(database, connection, edition, chunk, whole=redo) if there_before else {}
             _insert(connection, edition, chunk, position, there, now)
             for change in _update(connection, chunk, position, there, retry_failed, redo, now):
                 found[change] += 1
             found["new"] += len(chunk) - len(there)
         position += len(chunk)
-    return Loaded(**found, gone=_drop(database, edition, seen))
+    return Loaded(**found, gone=_drop(database, edition, seen, fingerprint))
 
 
 def _chunks(rows: Iterable[ItemRow]) -> Iterator[list[ItemRow]]:
@@ -145,12 +153,14 @@ def _update(
         connection.execute(RENEW, fresh)
 
 
-def _drop(database: Database, edition: Edition, seen: set[int]) -> int:
-    """Drop what the input did not name and what has not ended. Returns how many it did not name."""
+def _drop(database: Database, edition: Edition, seen: set[int], fingerprint: str) -> int:
+    """Drop what the input did not name and what has not ended. Returns how many it did not name; where all are named,
+    the edition has the fingerprint of its input."""
     here = t.c.edition_id == edition.id
     with database.writing() as connection:
         terms.hold(connection, edition)
         if connection.execute(select(func.count()).where(here)).scalar_one() == len(seen):
+            connection.execute(update(e).where(e.c.id == edition.id).values(fingerprint=fingerprint))
             return 0
         all_names = select(t.c.id, t.c.custom_id).where(here).execution_options(yield_per=_CHUNK)
         gone = [row.id for row in connection.execute(all_names) if hash(row.custom_id) not in seen]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, delete, func, insert, select, text
+from sqlalchemy.dialects import postgresql, sqlite
 
 from atomic.record import AttemptRecord, RunRecord
 from atomic.record.files import encode
@@ -25,6 +26,14 @@ _TOKENS = ("input", "output", "cache_read", "cache_write")
 _COUNTED = ("turns", "tool_calls", "failed_tool_calls", "retries", "compactions", "first_event_at", "first_token_at")
 DAYS_LOCK = 0x64617973  # any number, the same for all: see flows.history.days
 
+
+def _upsert(new: sqlite.Insert | postgresql.Insert) -> sqlite.Insert | postgresql.Insert:
+    update = {column.name: new.excluded[column.name] for column in r.columns if column.name != "run_id"}
+    return new.on_conflict_do_update(index_elements=[r.c.run_id], set_=update)
+
+
+# Made once: making it costs several times what carrying it out does.
+_UPSERTS = {"sqlite": _upsert(sqlite.insert(r)), "postgresql": _upsert(postgresql.insert(r))}
 _CLEAR = delete(a).where(a.c.run_id == bindparam("of"))
 _FORGET = delete(d).where(d.c.begins <= bindparam("at"), d.c.ends > bindparam("at"))
 
@@ -64,9 +73,7 @@ def put(database: Database, connection: Connection, found: Sequence[Recorded]) -
     labels.take(connection, {run_id: labels.labels_of(*rows) for run_id, rows in before.items()})
     rows = [_run_row(one, before.get(one.run.run_id)) for one in found]
     steps = {one.run.run_id: [_attempt_row(attempt) for attempt in one.attempts] for one in found}
-    new = database.insert(r)
-    update = {name: new.excluded[name] for name in rows[0] if name != "run_id"}
-    connection.execute(new.on_conflict_do_update(index_elements=[r.c.run_id], set_=update), rows)
+    connection.execute(_UPSERTS[database.engine.dialect.name], rows)
     if before:
         connection.execute(_CLEAR, [{"of": run_id} for run_id in before])
     if many := [step for of_run in steps.values() for step in of_run]:

@@ -90,7 +90,7 @@ editions = Table(
     Column("control", Text, nullable=False),  # run | pause | drain | stop
     Column("control_by", Words),
     Column("input", Words, nullable=False),
-    Column("fingerprint", Words, nullable=False),
+    Column("fingerprint", Words, nullable=False),  # of all that its items were last loaded from, when they all were
     Column("output", Words, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("begun_at", Double, nullable=False),  # this term

@@ -32,7 +32,7 @@ class Checked:
     """What a check found. ``count`` are the sound items, ``problems`` the first SHOWN of ``wrong`` in all.
 
     ``choices`` counts items by what they say of policy and models, ``folders`` by the one they name (None: none),
-    ``ignored`` by the fields that are passed over.
+    ``ignored`` by the fields that are passed over; ``files`` are the items whose prompt is a file of its own.
     ``fingerprint`` and ``template`` tell later whether the files are still those that were checked; the first is
     None only where there are problems.
     """
@@ -47,6 +47,7 @@ class Checked:
     choices: Mapping[Choice, int]
     folders: Mapping[Path | None, int]
     ignored: Mapping[str, int]
+    files: int
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -120,6 +121,7 @@ def check(
         choices=tally.choices,
         folders=tally.folders,
         ignored=tally.ignored,
+        files=tally.files,
     )
 
 
@@ -127,7 +129,7 @@ class _Tally:
     """What is counted while an input is read."""
 
     def __init__(self) -> None:
-        self.count = self.wrong = 0
+        self.count = self.wrong = self.files = 0
         self.problems: list[Problem] = []
         self.choices: Counter[Choice] = Counter()
         self.folders: Counter[Path | None] = Counter()
@@ -156,6 +158,7 @@ class _Tally:
             return
         self.count += 1
         self.folders[read.item.cwd] += 1
+        self.files += read.item.prompt_file is not None
         self.choices[Choice(read.item.policy, read.item.models)] += 1
         for name in read.item.ignored:
             self.ignored[name] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,24 @@ async def test_answers_are_checked_whatever_policy_an_item_has(batch: Batch) -> 
     assert lines["b"]["kind"] == "rejected"
     with pytest.raises(PolicyError, match="cannot be started"):
         batch.prepare(check="no-such-program")
+
+
+async def test_what_a_prompt_is_made_of_is_looked_at_again_though_the_input_is_the_same(batch: Batch) -> None:  # noqa: F811
+    file, template = batch.folder / "one.md", batch.folder / "t.j2"
+    file.write_text("the prompt")
+    batch.write([{"custom_id": "one", "prompt_file": "one.md"}])
+    await batch.run(models=["x/ok"])
+    at = file.stat()
+    file.write_text("the PROMPT")
+    os.utime(file, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert (await batch.run(models=["x/ok"])).ran == 1
+
+    batch.write([{"custom_id": "one", "word": "hello"}])
+    template.write_text("say {{ word }}")
+    given: dict[str, Any] = {"models": ["x/ok"], "template": template}
+    assert [(await batch.run(**given)).ran for _ in range(2)] == [1, 0]
+    template.write_text("SAY {{ word }}")
+    assert [(await batch.run(**given)).ran for _ in range(2)] == [1, 0]
+    other = batch.folder / "other"
+    other.mkdir()
+    assert [(await batch.run(**given, cwd=other)).ran for _ in range(2)] == [1, 0]

@@ -165,7 +165,7 @@ def test_an_edition_that_was_finished_is_nobodys(database: Database) -> None:
 
 def test_what_others_ask_is_heard_with_the_next_heartbeat(where: Where) -> None:
     database, terminal = where.open(), where.open()
-    edition = editions.begin(database, "nightly", input="in.jsonl", fingerprint="f", output="out")
+    edition = editions.begin(database, "nightly", input="in.jsonl", output="out")
     assert editions.heartbeat(database, edition) == "run"
     for asked in ("pause", "run", "drain", "stop"):
         state = control.set_control(terminal, "nightly", asked)
@@ -175,7 +175,7 @@ def test_what_others_ask_is_heard_with_the_next_heartbeat(where: Where) -> None:
     editions.finish(database, edition)
     assert editions.heartbeat(database, editions.begin(database, "nightly")) == "run"
     [state] = control.editions_of(terminal, "nightly")
-    assert (state.input, state.fingerprint, state.output) == ("", "", "")
+    assert (state.input, state.output) == ("", "")
 
 
 def test_asking_where_nobody_listens(where: Where) -> None:

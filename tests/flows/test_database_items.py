@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
-from atomic.errors import UsageError
+from atomic.errors import PlaceError, UsageError
 from atomic.failures import FailureKind
 from atomic.verdict.facts import Status
-from flows.database import Counts, Database, Edition, Ended, Loaded, editions, items, loading
+from flows.database import Counts, Database, Edition, Ended, ItemRow, Loaded, editions, items, loading
 from tests.flows.databases import came_to, rows, work_off
 
 
@@ -217,3 +220,30 @@ def test_two_batches_have_nothing_to_do_with_each_other(database: Database, edit
     assert one.digest == "o"
     assert items.end(database, edition, [came_to(one.id)]) == set()
     assert items.counts(database, edition.id) == Counts(pending=1)
+
+
+def test_what_was_loaded_whole_from_the_same_is_not_read_again(database: Database, edition: Edition) -> None:
+    def half() -> Iterator[ItemRow]:
+        yield from rows("a")
+        raise PlaceError("the disk has gone")
+
+    def read_again(fingerprint: str, *, redo: bool = False, retry_failed: bool = False) -> bool:
+        rest = half()
+        with suppress(PlaceError):
+            loading.load(database, edition, rest, fingerprint=fingerprint, redo=redo, retry_failed=retry_failed)
+        return inspect.getgeneratorstate(rest) != inspect.GEN_CREATED
+
+    assert read_again("f")
+    loading.load(database, edition, rows("a", "b"), fingerprint="f")
+    assert not read_again("f")
+    assert loading.load(database, edition, half(), fingerprint="f") == Loaded(kept=2)
+    assert read_again("g"), "another input, and not to its end"
+    assert read_again("f")
+    for asked in ({"redo": True}, {"retry_failed": True}):
+        loading.load(database, edition, rows("a", "b"), fingerprint="f")
+        assert read_again("f", **asked)
+    loading.load(database, edition, rows("a", "b"))
+    assert read_again(""), "nobody knows of what it is made"
+    work_off(database, edition)
+    assert loading.load(database, edition, rows("a"), fingerprint="h") == Loaded(kept=1, gone=1)
+    assert read_again("h"), "so that it is said again what has gone"

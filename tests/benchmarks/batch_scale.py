@@ -1,14 +1,16 @@
-"""What a batch costs: its rate on an instant agent, its memory, and how long a second start takes that finds nothing.
+"""A large batch: its rate on an instant agent, its memory, and how long a second start takes that finds nothing to do.
 
-    python -m tests.benchmarks.batch_rate [--items N] [--quick] [--direct]
+    python -m tests.benchmarks.batch_scale [--items N] [--quick] [--direct] [--folder FOLDER]
 
 The batch runs in a process of its own, through Prefect with ``track=shard`` unless ``--direct``; its memory is the most
-that this process ever held.
+that this process ever held, and by how much it grew after the first fifth of the items. How it stands is told on stderr
+ten times.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -26,22 +28,35 @@ ITEMS, QUICK_ITEMS = 100_000, 2_000
 AT_ONCE = 8
 MEMORY_TARGET = 400.0  # MB
 RESUME_TARGET = 5.0  # seconds
+GROWTH_TARGET = 30.0  # MB, however many items there are
 
 RUN = """
-import asyncio, json, resource, sys, time
+import asyncio, json, sys, time
+import psutil
+from tests.benchmarks.memory import peak
 given = json.loads(sys.argv[1])
-direct, source = given.pop("direct"), given.pop("input")
+direct, source, items = given.pop("direct"), given.pop("input"), given.pop("items")
+held = []
+
+def hear(event):
+    done = getattr(event, "done", 0)
+    if done >= items * (len(held) + 1) / 10:
+        held.append(psutil.Process().memory_info().rss / 1e6)
+        rate = done / (time.perf_counter() - begun)
+        print(f"{done:,} items, {rate:.1f} a second, {held[-1]:.1f} MB", file=sys.stderr, flush=True)
+
 begun = time.perf_counter()
 if direct:
     from flows.batch import BatchRun, prepare_batch
-    result = asyncio.run(BatchRun(prepare_batch(source, **given)).to_its_end())
+    result = asyncio.run(BatchRun(prepare_batch(source, **given), hear).to_its_end())
 else:
     from flows.batch import run_batch
     begun = time.perf_counter()  # without what importing Prefect takes
-    result = asyncio.run(run_batch(source, **given))
+    result = asyncio.run(run_batch(source, on_event=hear, **given))
 seconds = time.perf_counter() - begun
-most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-print(json.dumps({"seconds": seconds, "megabytes": most, "answered": result.answered, "ran": result.ran}))
+most = peak() / 1e6
+figures = {"seconds": seconds, "most": most, "growth": most - held[1] if len(held) > 2 else 0}
+print(json.dumps({**figures, "answered": result.answered, "ran": result.ran}))
 """
 
 
@@ -50,11 +65,11 @@ def start(given: dict[str, Any]) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, "-c", RUN, json.dumps(given)],
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         env={**os.environ, "PREFECT_LOGGING_LEVEL": "ERROR"},
     )
     if done.returncode:
-        raise RuntimeError(done.stderr.decode())
+        raise RuntimeError("the batch broke off")
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 
@@ -68,6 +83,7 @@ def measure(items: int, *, direct: bool, folder: Path) -> list[Row]:
             file.write(json.dumps({"custom_id": f"item-{n}", "prompt": f"Say something about the number {n}."}) + "\n")
     given = {
         "input": str(source),
+        "items": items,
         "agent": shlex.quote(str(program)),
         "models": ["bench/instant"],
         "cwd": str(folder),
@@ -79,9 +95,10 @@ def measure(items: int, *, direct: bool, folder: Path) -> list[Row]:
     assert (first["answered"], second["answered"], second["ran"]) == (items, items, 0), (first, second)
     return [
         Row("items a second", items / first["seconds"], ""),
-        Row("most memory of the first start", first["megabytes"], "MB", MEMORY_TARGET),
+        Row("most memory of the first start", first["most"], "MB", MEMORY_TARGET),
+        Row("its growth after the first fifth", first["growth"], "MB", GROWTH_TARGET),
         Row("a second start that finds nothing to do", second["seconds"], "s", RESUME_TARGET),
-        Row("most memory of the second start", second["megabytes"], "MB", MEMORY_TARGET),
+        Row("most memory of the second start", second["most"], "MB", MEMORY_TARGET),
     ]
 
 
@@ -91,10 +108,12 @@ def main() -> int:
     parser.add_argument("--items", type=int)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ITEMS} items")
     parser.add_argument("--direct", action="store_true", help="without Prefect")
+    parser.add_argument("--folder", type=Path, help="where everything is written, and left; default: a temporary one")
     asked = parser.parse_args()
     items = asked.items or (QUICK_ITEMS if asked.quick else ITEMS)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with contextlib.ExitStack() as ends:
+        folder = asked.folder or Path(ends.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
         os.environ |= {
             "ATOMIC_FLOWS_HOME": str(folder / "home"),
             "ATOMIC_FLOWS_SHARED": "true",
