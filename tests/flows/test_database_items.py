@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import suppress
 
 import pytest
@@ -223,7 +223,7 @@ def test_two_batches_have_nothing_to_do_with_each_other(database: Database, edit
 
 
 def test_what_was_loaded_whole_from_the_same_is_not_read_again(database: Database, edition: Edition) -> None:
-    def half() -> Iterator[ItemRow]:
+    def half() -> Generator[ItemRow, None, None]:
         yield from rows("a")
         raise PlaceError("the disk has gone")
 
