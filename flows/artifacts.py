@@ -29,8 +29,10 @@ Call = Callable[[PrefectClient], Awaitable[object]]
 class Teller:
     """Tells the server about one flow run, in the background. What cannot be told is a warning: the record has it."""
 
-    def __init__(self, masker: Masker) -> None:
+    def __init__(self, masker: Masker, *, pages: str | None = None) -> None:
+        """``pages``: the address of the dashboard, for links; None where there is none."""
         self.masker = masker
+        self.pages = pages
         self.failed = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -61,33 +63,34 @@ class Teller:
 
 
 def attempt_artifact(
-    record: AttemptRecord, folder: str, masker: Masker, *, task_run_id: UUID, flow_run_id: UUID | None
+    record: AttemptRecord, folder: str, teller: Teller, *, task_run_id: UUID, flow_run_id: UUID | None
 ) -> Call:
     """The markdown of an attempt, on its task run, without a key."""
     artifact = ArtifactCreate(
         type="markdown",
         description=f"{ATTEMPT_LINK} {record.n}",
-        data=attempt_markdown(record, folder, masker),
+        data=attempt_markdown(record, folder, teller.masker, teller.pages),
         task_run_id=task_run_id,
         flow_run_id=flow_run_id,
     )
     return lambda client: client.create_artifact(artifact)
 
 
-def run_artifact(result: RunResult, masker: Masker, *, flow_run_id: UUID) -> Call:
+def run_artifact(result: RunResult, teller: Teller, *, flow_run_id: UUID) -> Call:
     """The table of a run's attempts, on its flow run: with a key, and so with versions, where the run has a name."""
+    masker = teller.masker
     artifact = ArtifactCreate(
         type="table",
         key=f"run-{slug(masker(result.name))}" if result.name else None,
-        description=run_markdown(result, masker),
+        description=run_markdown(result, masker, teller.pages),
         data=json.dumps(attempt_rows(result, masker)),
         flow_run_id=flow_run_id,
     )
     return lambda client: client.create_artifact(artifact)
 
 
-def attempt_markdown(record: AttemptRecord, folder: str, masker: Masker) -> str:
-    """Verdict, evidence, model, usage and record of an attempt."""
+def attempt_markdown(record: AttemptRecord, folder: str, masker: Masker, pages: str | None = None) -> str:
+    """Verdict, evidence, model, usage and record of an attempt; ``pages`` is the dashboard's address."""
     verdict = record.verdict or Verdict(status="failed", message="no verdict")
     lines = [
         f"## Attempt {record.n}: {_outcome(verdict)}",
@@ -103,6 +106,7 @@ def attempt_markdown(record: AttemptRecord, folder: str, masker: Masker) -> str:
             ("Check", str(verdict.check.outcome) if verdict.check else None),
             ("Exit code", "unknown" if verdict.exit_code is None else str(verdict.exit_code)),
             ("Record", code(masker(folder))),
+            ("Transcript and events", _link(pages, f"{record.run_id}/{record.n}")),
             ("Stream", _stream(record)),
         ),
     ]
@@ -120,12 +124,14 @@ def attempt_markdown(record: AttemptRecord, folder: str, masker: Masker) -> str:
     return "\n".join(lines)
 
 
-def run_markdown(result: RunResult, masker: Masker) -> str:
-    """The sentence above a run's table."""
+def run_markdown(result: RunResult, masker: Masker, pages: str | None = None) -> str:
+    """The sentence above a run's table; ``pages`` is the dashboard's address."""
     outcome = f"answered by {code(result.answered_by or 'the agent')}" if result.answered else f"failed: {result.kind}"
     usage = usage_text(result.usage, result.cost_usd)
     changes = "" if result.changes is None else f" {str(result.changes).capitalize()}."
-    return f"Run {code(result.run_id)} {outcome}. {usage}.{changes} Record: {code(masker(result.record))}"
+    link = _link(pages, result.run_id)
+    more = "" if link is None else f". {link}"
+    return f"Run {code(result.run_id)} {outcome}. {usage}.{changes} Record: {code(masker(result.record))}{more}"
 
 
 def attempt_rows(result: RunResult, masker: Masker) -> list[dict[str, Any]]:
@@ -151,6 +157,11 @@ def usage_text(usage: Usage, cost: float | None) -> str:
     cached = usage.cache_read or usage.cache_write
     cache = f", cache {usage.cache_read:,} read and {usage.cache_write:,} written" if cached else ""
     return f"{usage.input:,} tokens in, {usage.output:,} out{cache}, {dollars}"
+
+
+def _link(pages: str | None, path: str) -> str | None:
+    """A link into the dashboard. Its address is the user's own, the path is made of ids."""
+    return None if pages is None else f"[Open in the dashboard](<{pages}/runs/{path}>)"
 
 
 def _outcome(verdict: Verdict) -> str:

@@ -27,6 +27,7 @@ from atomic.settings import load_settings
 from atomic.text import Masker, one_line
 from atomic.verdict.facts import Verdict
 from flows.artifacts import Teller, attempt_artifact
+from flows.dashboard.presence import dashboard_address
 
 OnProgress = Callable[[Progress], None]
 DEFAULT_MODEL = "the agent's own default"
@@ -66,7 +67,7 @@ async def _attempt(n: int, model: str | None) -> State[None]:  # noqa: ARG001 - 
     folder = str(work.spec.folder.path)
     run = own.task_run
     work.teller.tell(
-        attempt_artifact(work.record, folder, work.teller.masker, task_run_id=run.id, flow_run_id=run.flow_run_id)
+        attempt_artifact(work.record, folder, work.teller, task_run_id=run.id, flow_run_id=run.flow_run_id)
     )
     return _state(work)
 
@@ -147,7 +148,7 @@ async def attempt(
         settings=settings,
     )
     flow = FlowRunContext.get()
-    async with Teller(masker_of(request)) as teller:
+    async with Teller(masker_of(request), pages=dashboard_address(settings)) as teller:
         result = await execute(
             request,
             store=open_store(settings),

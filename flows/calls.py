@@ -23,6 +23,7 @@ class Call:
     store: RunStore
     on_event: OnEvent | None = None
     handlers: Mapping[signal.Signals, Any] = field(default_factory=dict)  # the caller's own, see flows.cancel
+    pages: str | None = None  # the dashboard's address, for links
     flow_run_id: str | None = None  # None: the flow run has not begun
     result: RunResult | None = None
     cancelled: bool = False

@@ -23,6 +23,7 @@ from atomic.runner import PolicyLike, RunResult, open_store, prepare, raise_unan
 from atomic.settings import Settings, WorkspaceMode, load_settings
 from flows.calls import Call, current_watcher, hand_over
 from flows.cancel import Stopped, absorbing, handlers_of_caller
+from flows.dashboard.presence import dashboard_address
 from flows.parameters import parameters_of
 from flows.unsettled import forget_unsettled, note_unsettled
 
@@ -109,7 +110,8 @@ def _prepared(
     """The call, checked whole, and the flow run's parameters: plain data, and nothing secret. Raises UsageError."""
     settings = load_settings(given.get("cwd"), config) if settings is None else settings
     request = prepare(prompt, settings=settings, **given)
-    call = Call(request, store or open_store(settings), current_watcher(), handlers_of_caller())
+    store = store or open_store(settings)
+    call = Call(request, store, current_watcher(), handlers_of_caller(), dashboard_address(settings))
     return call, parameters_of(request, call.store, given, config)
 
 

@@ -21,6 +21,7 @@ from flows.artifacts import Teller, run_artifact
 from flows.attempts import DEFAULT_MODEL, TaskAttempts, masker_of, run_blocking
 from flows.calls import Call, take_over, watching
 from flows.cancel import Stopping, signals_to, watched
+from flows.dashboard.presence import dashboard_address
 from flows.logs import hush
 from flows.prompt_flow import PromptFlow
 from flows.recovery import on_ended_from_outside
@@ -88,7 +89,8 @@ async def _run_prompt(
 
 def _prepared(prompt: str | Path, config: str | None, **given: Any) -> Call:
     settings = load_settings(given["cwd"], config)
-    return Call(prepare(prompt, settings=settings, **given), open_store(settings))
+    request = prepare(prompt, settings=settings, **given)
+    return Call(request, open_store(settings), pages=dashboard_address(settings))
 
 
 async def _carry_out(call: Call) -> None:
@@ -99,7 +101,7 @@ async def _carry_out(call: Call) -> None:
     call.flow_run_id = str(flow_run_id)
     hush()
     stopping = Stopping()
-    async with Teller(masker_of(call.request)) as teller:
+    async with Teller(masker_of(call.request), pages=call.pages) as teller:
         if call.request.name:
             name = one_line(teller.masker(call.request.name))
             teller.tell(lambda client: client.update_flow_run(flow_run_id, name=name))
@@ -120,7 +122,7 @@ async def _carry_out(call: Call) -> None:
         if call.result is not None:
             tags = _tags(call.request, call.result, teller.masker)
             teller.tell(lambda client: _tag(client, tags, context))
-            teller.tell(run_artifact(call.result, teller.masker, flow_run_id=flow_run_id))
+            teller.tell(run_artifact(call.result, teller, flow_run_id=flow_run_id))
 
 
 def _final_state(call: Call) -> State[RunResult]:

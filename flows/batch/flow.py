@@ -31,6 +31,7 @@ from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
 from flows.batch.stopping import TERMINATED
 from flows.cancel import Stopped, absorbing, handlers_of_caller, signals_to, watched
+from flows.dashboard.presence import dashboard_address
 from flows.logs import hush
 from flows.parameters import shown_command, without_secrets
 from flows.recovery import on_ended_from_outside, settle
@@ -147,7 +148,7 @@ async def carry_out_in(run: BatchRun, flow_run: FlowRun) -> None:
     run.flow_run_id = str(flow_run.id)
     hush()
     stopper = Stopper(run)
-    async with Teller(masker_of(run.request.form)) as teller:
+    async with Teller(masker_of(run.request.form), pages=dashboard_address(run.request.settings)) as teller:
         named = one_line(teller.masker(run.request.name))
         teller.tell(lambda client: client.update_flow_run(flow_run.id, name=named))
         with signals_to(stopper, run.handlers):

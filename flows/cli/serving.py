@@ -14,6 +14,7 @@ from flows.cli.output import DIM, page, paint, say, write_json
 if TYPE_CHECKING:
     from atomic.settings import Settings
     from flows.cli.openruns import OpenRun
+    from flows.dashboard.presence import DashboardInfo
     from flows.server import ServerStatus
 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file in place of the project's.")]
@@ -21,26 +22,48 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 STATES = {"living": "running", "dead": "cut off by a kill", "elsewhere": "on another machine"}  # of owners, for people
 
 
-def up(as_json: AsJson = False) -> None:
-    """Start the local Prefect server, or find it running. The address goes to stdout."""
-    from atomic.settings import find_home
+def up(config: Config = None, as_json: AsJson = False) -> None:
+    """Start the local Prefect server and the dashboard, or find them running. Their addresses go to stdout.
+
+    Without the extra `dashboard` the server alone is started.
+    """
+    from atomic.settings import load_settings
+    from flows.dashboard.app import INSTALL, is_installed
+    from flows.dashboard.background import ensure_dashboard
     from flows.server import ensure_server
 
-    info = ensure_server(find_home())
+    settings = load_settings(config=config)
+    info = ensure_server(settings.home)
+    if not as_json:
+        page([info.dashboard])
+    pages = ensure_dashboard(settings, config) if is_installed() else None
     if as_json:
-        write_json({"url": info.url, "dashboard": info.dashboard, "pid": info.pid, "log": str(info.log)})
+        server = {"url": info.url, "dashboard": info.dashboard, "pid": info.pid, "log": str(info.log)}
+        write_json({**server, "pages": dashboard_facts(pages)})
         return
-    page([info.dashboard])
+    if pages is not None:
+        page([pages.url])
     say(paint(f"Prefect {info.version}, pid {info.pid}; `atomic-flows down` stops it", DIM))
+    if pages is None:
+        say(paint(f"without the dashboard: {INSTALL}", DIM))
+    else:
+        say(paint(f"dashboard, pid {pages.pid}; `down` stops it, too", DIM))
 
 
 def down() -> None:
-    """Stop the local Prefect server. Runs that are on their way keep their records, and lose their pages."""
+    """Stop the local Prefect server and the dashboard. Runs that are on their way keep their records."""
     from atomic.settings import find_home
+    from flows.dashboard.background import stop_dashboard
     from flows.server import stop_server
 
-    info = stop_server(find_home())
-    say("no server was running" if info is None else f"stopped the server at {info.dashboard}")
+    home = find_home()
+    pages, info = stop_dashboard(home), stop_server(home)
+    if info is not None:
+        say(f"stopped the server at {info.dashboard}")
+    if pages is not None:
+        say(f"stopped the dashboard at {pages.url}")
+    if info is None and pages is None:
+        say("no server was running")
 
 
 def status(config: Config = None, as_json: AsJson = False) -> None:
@@ -50,19 +73,29 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
     from flows.cli.openruns import bring_to_ends, open_runs
     from flows.cli.status_lines import status_lines
     from flows.cli.summary import tell_recovered
+    from flows.dashboard.presence import running_dashboard
     from flows.server import server_status
 
     settings = load_settings(config=config)
     store = open_store(settings)
+    pages = running_dashboard(settings.home)
     server = server_status(settings.home)
     if settings.adopt == "stop":
         tell_recovered(bring_to_ends(store, server))
     runs = [_facts(run) for run in open_runs(store)]
     batches = _batches(settings)
     if as_json:
-        write_json({"home": str(settings.home), "server": _server_facts(server), "batches": batches, "runs": runs})
+        write_json(
+            {
+                "home": str(settings.home),
+                "server": _server_facts(server),
+                "dashboard": dashboard_facts(pages),
+                "batches": batches,
+                "runs": runs,
+            }
+        )
         return
-    page(status_lines(server, batches, runs))
+    page(status_lines(server, pages, batches, runs))
     if any(facts["state"] == STATES["dead"] for facts in runs):
         say("the next `run` follows to its end what a kill cut off; `stop --all` stops it")
 
@@ -116,6 +149,17 @@ def _facts(run: OpenRun) -> dict[str, Any]:
         "cwd": record.cwd if record else None,
         "record": str(run.folder.path),
         "owner": {"pid": owner.pid, "host": owner.host, "user": owner.user} if owner else None,
+    }
+
+
+def dashboard_facts(pages: DashboardInfo | None) -> dict[str, Any]:
+    """The dashboard that runs in this home, as `status --json` and `up --json` tell it."""
+    return {
+        "running": pages is not None,
+        "url": pages.url if pages else None,
+        "guarded": pages.guarded if pages else None,
+        "pid": pages.pid if pages else None,
+        "started_at": pages.started_at if pages else None,
     }
 
 

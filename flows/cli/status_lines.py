@@ -13,6 +13,7 @@ from flows.cli.sentences import OWN_MODEL
 from flows.cli.tables import Cell, Column, table
 
 if TYPE_CHECKING:
+    from flows.dashboard.presence import DashboardInfo
     from flows.server import ServerStatus
 
 RUNS = (
@@ -39,10 +40,13 @@ RUNNING = "running"
 
 
 def status_lines(
-    server: ServerStatus, batches: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
+    server: ServerStatus,
+    pages: DashboardInfo | None,
+    batches: Sequence[Mapping[str, Any]],
+    runs: Sequence[Mapping[str, Any]],
 ) -> list[str]:
     """The lines. ``batches`` and ``runs`` are as `status --json` tells them."""
-    lines = [server_line(server)]
+    lines = [server_line(server), *([] if pages is None else [dashboard_line(pages)])]
     if batches:
         lines += ["", *table(BATCHES, [_batch(facts) for facts in batches], sys.stdout)]
     if runs:
@@ -50,6 +54,13 @@ def status_lines(
     else:
         lines.append(f"runs    {paint('none', DIM, stream=sys.stdout)}")
     return lines
+
+
+def dashboard_line(pages: DashboardInfo) -> str:
+    """Where the dashboard of this home is."""
+    guarded = ", asks for its token" if pages.guarded else ""
+    since = paint(f"pid {pages.pid}, since {clock(pages.started_at)}{guarded}", DIM, stream=sys.stdout)
+    return f"pages   {one_line(pages.url)}  {since}"
 
 
 def server_line(server: ServerStatus) -> str:

@@ -5,6 +5,7 @@ NiceGUI keeps its pages in one place for the whole process: there is one dashboa
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -18,15 +19,18 @@ INSTALL = 'pip install "atomic-flows[dashboard]"'
 RECONNECT = 10.0  # seconds for which the server keeps a page whose connection was lost: a laptop's lid, a tunnel
 
 
+def is_installed() -> bool:
+    """Whether the extra `dashboard` is there. Imports nothing."""
+    return importlib.util.find_spec("nicegui") is not None
+
+
 def require_library(home: Path) -> None:
-    """Import NiceGUI, which comes with the extra `dashboard`. Raises UsageError where it is not installed."""
+    """Make ready for NiceGUI, which comes with the extra `dashboard`. Raises UsageError where it is not installed."""
     # Nothing is stored there; without it, NiceGUI would look for its files in the working folder.
     os.environ["NICEGUI_STORAGE_PATH"] = str(home / "dashboard" / "storage")
     os.environ.pop("NICEGUI_REDIS_URL", None)
-    try:
-        import nicegui  # noqa: F401
-    except ImportError as error:
-        raise UsageError("the dashboard needs NiceGUI, which is not installed", hint=INSTALL) from error
+    if not is_installed():
+        raise UsageError("the dashboard needs NiceGUI, which is not installed", hint=INSTALL)
 
 
 def build_app(sources: Sources, rules: Rules) -> ASGIApp:

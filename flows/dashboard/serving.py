@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from atomic.errors import UsageError
 from atomic.settings import Settings
@@ -86,17 +87,21 @@ def serve(settings: Settings, listener: socket.socket, *, host: str, token: str 
     from atomic.runner import open_store
     from flows.dashboard.app import build_app, require_library
     from flows.dashboard.guard import rules_for
+    from flows.dashboard.presence import present
     from flows.dashboard.sources import Sources
     from flows.database import Database
 
     require_library(settings.home)
+    url = address(host, listener)
+    names = [name] if (name := urlsplit(settings.dashboard.url or "").hostname) else []
     database = Database.open(settings.history.url, home=settings.home)
     try:
         sources = Sources(settings, open_store(settings), database)
-        app = build_app(sources, rules_for(host, (), token))
+        app = build_app(sources, rules_for(host, names, token))
         config = uvicorn.Config(
             app, log_level="warning", lifespan="on", ws="wsproto", timeout_graceful_shutdown=GRACE, server_header=False
         )
-        uvicorn.Server(config).run(sockets=[listener])
+        with present(settings.home, url, guarded=token is not None):
+            uvicorn.Server(config).run(sockets=[listener])
     finally:
         database.close()

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -25,17 +26,31 @@ LIFE_LOCK = "server.lock"  # held by the server as long as it lives: there is ne
 EXIT_RUNNING = 75  # a second one ends with this (EX_TEMPFAIL)
 
 
-class ServerInfo(Facts):
-    """A server that was started. Whether it still runs: :meth:`alive`."""
+class Started(Facts):
+    """A process that was started to stay, as it writes itself down. Whether it still runs: :meth:`alive`."""
 
     pid: int
     process_started: float
     boot_id: str
-    port: int
-    version: str  # of Prefect
     started_at: float  # seconds since the epoch
     started_by: str
-    folder: Path
+    folder: Path  # with its state file, its lock and its log
+
+    @property
+    def process(self) -> ProcessId:
+        """Its process."""
+        return ProcessId(self.pid, self.process_started)
+
+    def alive(self) -> bool:
+        """Whether its process runs: this very one, in this boot of the machine."""
+        return self.boot_id == boot_id() and is_alive(self.process)
+
+
+class ServerInfo(Started):
+    """A Prefect server."""
+
+    port: int
+    version: str  # of Prefect
 
     @property
     def url(self) -> str:
@@ -51,15 +66,6 @@ class ServerInfo(Facts):
     def log(self) -> Path:
         """What the server printed."""
         return self.folder / LOG
-
-    @property
-    def process(self) -> ProcessId:
-        """The server's process."""
-        return ProcessId(self.pid, self.process_started)
-
-    def alive(self) -> bool:
-        """Whether its process runs: this very one, in this boot of the machine."""
-        return self.boot_id == boot_id() and is_alive(self.process)
 
 
 def server_folder(home: Path) -> Path:
@@ -89,20 +95,23 @@ def read_info(folder: Path) -> ServerInfo | None:
 
 def write_own_info(folder: Path, port: int, started_by: str) -> ServerInfo:
     """Called by the server's process itself, once it holds its port."""
-    own = identify(os.getpid())
-    assert own is not None, "a running process finds itself"
-    info = ServerInfo(
-        pid=own.pid,
-        process_started=own.start_time,
-        boot_id=boot_id(),
-        port=port,
-        version=installed_version(),
-        started_at=time.time(),
-        started_by=started_by,
-        folder=folder,
-    )
+    info = ServerInfo(**own_facts(folder, started_by), port=port, version=installed_version())
     write_file(folder / STATE, encode(info.model_dump(mode="json")))
     return info
+
+
+def own_facts(folder: Path, started_by: str) -> dict[str, Any]:
+    """What Started says of this process."""
+    own = identify(os.getpid())
+    assert own is not None, "a running process finds itself"
+    return {
+        "pid": own.pid,
+        "process_started": own.start_time,
+        "boot_id": boot_id(),
+        "started_at": time.time(),
+        "started_by": started_by,
+        "folder": folder,
+    }
 
 
 def who() -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -15,10 +12,10 @@ import httpx
 from filelock import FileLock
 
 from atomic.errors import ServerError
+from flows.server.ending import end
 from flows.server.facts import START_LOCK, ServerInfo, cache_folder, installed_version, read_info, server_folder
 from flows.server.starting import HEALTH_TIMEOUT, START_LIMIT, await_health, await_info, healthy, launch
 
-STOP_GRACE = 10.0  # seconds for the server to end by itself; twice what it gives to open requests
 _started: dict[int, subprocess.Popen[bytes]] = {}  # so that what this process started is reaped by it
 
 
@@ -64,11 +61,7 @@ def stop_server(home: Path) -> ServerInfo | None:
         info = _running(folder)
         if info is None:
             return None
-        for sign in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(info.pid, sign)
-            if _gone(info):
-                break
+        end(info)
     _reap(info)
     return info
 
@@ -105,12 +98,3 @@ def _reap(info: ServerInfo) -> None:
     process = _started.get(info.pid)
     if process is not None and process.poll() is not None:
         del _started[info.pid]
-
-
-def _gone(info: ServerInfo) -> bool:
-    deadline = time.monotonic() + STOP_GRACE
-    while info.alive():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True

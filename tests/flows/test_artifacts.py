@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from atomic.record import AttemptRecord
+from atomic.runner import RunResult
 from atomic.text import Masker
+from atomic.verdict import Status, Verdict
 from flows.markdown import cell, code
 from tests.flows.prefect_server import Place, artifacts_of
 
@@ -100,3 +103,16 @@ def test_what_is_shown_of_a_text_is_short_and_without_secrets() -> None:
 
     assert len(shown) < 10_000
     assert "sk-hush" not in shown
+
+
+def test_attempts_and_runs_lead_to_the_dashboard_where_there_is_one() -> None:
+    from flows.artifacts import attempt_markdown, run_markdown
+
+    record = AttemptRecord(run_id="20260101-000000-aaaaaaaa", n=2, verdict=Verdict(status=Status.FAILED))
+    shown = attempt_markdown(record, "/records", Masker(), "https://flows.example.org")
+    assert "](<https://flows.example.org/runs/20260101-000000-aaaaaaaa/2>)" in shown
+    assert "Open in the dashboard" not in attempt_markdown(record, "/records", Masker())
+    result = RunResult(run_id="20260101-000000-aaaaaaaa", status=Status.ANSWERED, record="/records", seconds=1)
+    assert "](<http://127.0.0.1:4280/runs/20260101-000000-aaaaaaaa>)" in run_markdown(
+        result, Masker(), "http://127.0.0.1:4280"
+    )

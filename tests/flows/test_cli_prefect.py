@@ -48,9 +48,16 @@ def test_the_local_server_is_started_once_told_of_everything_and_stopped(cli: Co
     assert "Traceback" not in done.err
     assert "failed: cancelled" in done.err
 
-    assert cli("up").out.strip() == server["dashboard"]
+    prefect, pages = cli("up").out.split()
+    assert prefect == server["dashboard"]
+    assert httpx.get(f"{pages}/runs/{result['run_id']}", trust_env=False).status_code == httpx.codes.OK
+    assert cli("up").out.split() == [prefect, pages]
+    assert json.loads(cli("status", "--json").out)["dashboard"]["url"] == pages
+    assert pages in cli("status").out
     runs = httpx.post(f"{server['url']}/flow_runs/filter", json={}, trust_env=False).json()
     assert sorted(run["state_type"] for run in runs) == ["CANCELLED", "COMPLETED"]
-    assert cli("down").code == 0
+    stopped = cli("down").err
+    assert f"stopped the server at {prefect}" in stopped
+    assert f"stopped the dashboard at {pages}" in stopped
     assert json.loads(cli("status", "--json").out)["server"]["running"] is False
     assert "no server was running" in cli("down").err
