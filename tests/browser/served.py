@@ -31,8 +31,10 @@ class Home:
 
     async def run(self, name: str, *models: str, prompt: str = "Say hello.", agent: str = "scripted") -> RunResult:
         """A real run, recorded in this home."""
+        folder = self.path / "work" / name  # two sessions at once may not share one
+        folder.mkdir(parents=True)
         settings = load_settings(self.path, environ=self.environ())
-        result = await run(prompt, name=name, models=models, agent=agent, settings=settings, cwd=self.path, check=False)
+        result = await run(prompt, name=name, models=models, agent=agent, settings=settings, cwd=folder, check=False)
         self.runs[name] = result
         return result
 
