@@ -66,6 +66,12 @@ Model = Annotated[
 ]
 
 
+Command = Annotated[
+    tuple[str, ...],
+    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}}),  # words, or a line that holds them
+]
+
+
 class FallbackPolicy(Facts):
     """The models in order, and what to do on each kind of failure.
 
@@ -84,7 +90,7 @@ class FallbackPolicy(Facts):
     continue_prompt: str = Field(
         default=CONTINUE_PROMPT, description="what the next model is told when a conversation is carried"
     )
-    check: tuple[str, ...] = Field(
+    check: Command = Field(
         default=(),
         description="a command that is run where the agent worked, with the answer on stdin: it accepts by exit code 0",
     )

@@ -30,7 +30,7 @@ from atomic.verdict.facts import Facts
 if TYPE_CHECKING:
     from atomic.record.store import RunStore
 
-_LOCK = "folders.lock"
+_LOCK = ".lock"
 
 
 class Occupant(Facts):
