@@ -37,7 +37,8 @@ class Reach(StrEnum):
 
 class Answer(Facts):
     """What came of asking. ``said`` is for people and holds no key; ``source`` is where the credential comes from;
-    ``models`` are the ids it lists, None where it gave no whole list; ``seconds`` is how long it took to answer."""
+    ``models`` are the ids it lists, None where it gave no whole list; ``seconds`` is how long it took to answer;
+    ``status`` is that of its reply."""
 
     provider: str
     reach: Reach
@@ -45,6 +46,14 @@ class Answer(Facts):
     source: str = ""
     models: frozenset[str] | None = None
     seconds: float | None = None
+    status: int | None = None
+
+    @property
+    def turns_away(self) -> bool:
+        """Whether it says, by its silence too, that it would not serve a session now."""
+        if self.reach is Reach.UNREACHABLE or self.reach is Reach.KEY_REFUSED:
+            return True
+        return self.status is not None and (self.status == 429 or self.status >= 500)
 
     def lists(self, model: str) -> bool | None:
         """Whether it has a model of this id; None where that is not known."""
@@ -97,7 +106,8 @@ async def _ask(access: Access, client: httpx.AsyncClient, limit: float) -> Answe
     except (httpx.HTTPError, OSError, ValueError) as error:
         # The text of these can repeat a header, and with it the key.
         return _answer(access, Reach.UNREACHABLE, f"the connection broke ({type(error).__name__})")
-    return _read(access, reply.status_code, body, time.monotonic() - begun)
+    answer = _read(access, reply.status_code, body, time.monotonic() - begun)
+    return answer.model_copy(update={"status": reply.status_code})
 
 
 async def _body(reply: httpx.Response) -> bytes | None:

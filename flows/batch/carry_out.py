@@ -18,6 +18,7 @@ from flows.batch.engine import Engine, OpenShard, directly
 from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
 from flows.batch.items import changed, origin_of, rows_of
 from flows.batch.preflight import preflight
+from flows.batch.probes import Probes, askable
 from flows.batch.results import ERRORS, RESULTS, ResultFiles
 from flows.batch.stopping import Stop
 from flows.batch.webhook import send, wanted
@@ -108,7 +109,8 @@ class BatchRun:
         request = self.request
         models: Sequence[ModelRef] = [model for policy in request.policies.values() for model in policy.models]
         names = await asyncio.to_thread(shared_names, request.form.agent, models)
-        cooldowns = SharedCooldowns(database, names)
+        accesses = await asyncio.to_thread(askable, request.form.agent, models)
+        cooldowns = SharedCooldowns(database, names, asks_first=accesses)
         await cooldowns.refresh()
         spent = await database.apart(runs.spent, edition.batch, edition.name)
         engine = Engine(
@@ -117,6 +119,7 @@ class BatchRun:
             database,
             files,
             cooldowns=cooldowns,
+            probes=Probes(accesses, cooldowns, self.say),
             meter=Meter(spent.cost_usd, spent.tokens),
             counts=counts,
             stop=self.stop,

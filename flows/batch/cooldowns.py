@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 
 from atomic.agent import Agent
 from atomic.failures import FailureKind
@@ -15,6 +16,7 @@ from atomic.verdict.facts import Verdict
 from flows.database import Cooldown, Database
 from flows.database import cooldowns as table
 
+UNASKED = 1.0  # seconds for which a model is put off while its provider is being asked
 _FINGERPRINT = 12  # characters: no two keys of one provider meet in them by chance
 
 
@@ -39,8 +41,17 @@ class SharedCooldowns(Mapping[str, float]):
     the others have found. What the database does not take is still known here."""
 
     def __init__(
-        self, database: Database, names: Mapping[str, str], *, on_change: Callable[[], None] = lambda: None
+        self,
+        database: Database,
+        names: Mapping[str, str],
+        *,
+        asks_first: Collection[str] = (),
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
+        """``names`` as :func:`shared_names` gives them. A cooldown of a key in ``asks_first`` is not over before
+        ``asked`` has been called for it."""
+        self._asks_first = frozenset(asks_first)
+        self._unasked: set[str] = set()
         self._database = database
         self._names = dict(names)
         self._own = {shared: own for own, shared in names.items()}
@@ -49,13 +60,23 @@ class SharedCooldowns(Mapping[str, float]):
         self._writing: set[asyncio.Future[None]] = set()
 
     def __getitem__(self, key: str) -> float:
-        return self._known[key].until
+        until = self._known[key].until
+        return max(until, time.time() + UNASKED) if key in self._unasked else until
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def unasked(self, now: float) -> list[str]:
+        """The keys whose time is over and that wait for ``asked``."""
+        return [key for key in self._unasked if self._known[key].until <= now]
+
+    def asked(self, keys: Iterable[str], now: float) -> None:
+        """Those of these cooldowns whose time is over are over."""
+        self._unasked.difference_update(key for key in keys if self._known[key].until <= now)
+        self._on_change()
 
     def kind(self, key: str) -> FailureKind | None:
         """What the cooldown is for."""
@@ -64,9 +85,8 @@ class SharedCooldowns(Mapping[str, float]):
 
     def put(self, key: str, until: float, kind: FailureKind | None, reason: str) -> None:
         """Note a cooldown, here and for all; the later of two ends counts."""
-        if until <= self.get(key, 0):
+        if not self._note(key, Cooldown(key, until, kind, reason)):
             return
-        self._known[key] = Cooldown(key, until, kind, reason)
         told = Cooldown(self._names.get(key, key), until, kind, reason)
         writing = asyncio.ensure_future(self._database.apart(table.put, [told]))
         self._writing.add(writing)
@@ -78,11 +98,19 @@ class SharedCooldowns(Mapping[str, float]):
         changed = False
         for one in await self._database.apart(table.current):
             key = self._own.get(one.key, one.key)
-            if one.until > self.get(key, 0):
-                self._known[key] = one
-                changed = True
+            changed |= self._note(key, one)
         if changed:
             self._on_change()
+
+    def _note(self, key: str, found: Cooldown) -> bool:
+        """Know a cooldown by this key. False where a longer one is known."""
+        known = self._known.get(key)
+        if known is not None and found.until <= known.until:
+            return False
+        self._known[key] = found
+        if key in self._asks_first:
+            self._unasked.add(key)
+        return True
 
     async def written(self) -> None:
         """Wait for what is being written."""

@@ -19,6 +19,7 @@ from flows.batch.endings import Endings, Outcome
 from flows.batch.facts import BatchProgress, BatchRequest, Ending
 from flows.batch.feed import Feed
 from flows.batch.items import Ready
+from flows.batch.probes import Probes
 from flows.batch.results import ResultFiles
 from flows.batch.slots import Slots
 from flows.batch.stopping import How, Stop
@@ -79,6 +80,7 @@ class Engine:
         files: ResultFiles,
         *,
         cooldowns: SharedCooldowns,
+        probes: Probes,
         meter: Meter,
         counts: Counts,
         stop: Stop,
@@ -94,6 +96,7 @@ class Engine:
         self._database = database
         self._files = files
         self._cooldowns = cooldowns
+        self._probes = probes
         self._meter = meter
         self._counts = counts
         self._on_progress = on_progress
@@ -142,6 +145,7 @@ class Engine:
         await steady.wait(writing, None)
         ticking.cancel()
         await steady.wait(ticking, None)
+        await self._probes.close()
         if self._failure is not None:
             raise self._failure
         await self._feed.give_back()
@@ -302,6 +306,7 @@ class Engine:
         while True:
             self._obey(await self._database.apart(editions.heartbeat, self.edition))
             await self._cooldowns.refresh()
+            self._probes.look()
             await asyncio.to_thread(self._files.sync)
             now = time.monotonic()
             if self._parked and now - self._counted_at >= COUNT_EVERY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from atomic.agent import Agent
 from atomic.failures import FailureKind
 from atomic.models import ModelRef
 from atomic.policy import model_key
-from flows.batch import Ending, work
+from flows.batch import Ending, probes, work
 from flows.batch.cooldowns import SharedCooldowns, shared_names
 from flows.database import Cooldown, Database, cooldowns
 from tests.agents import answer
 from tests.flows.batches import Batch, batch, fails, until  # noqa: F401 - a fixture
+from tests.loopback.provider import Provider
 
 LIMITED = "429 rate limit exceeded"
 
@@ -54,6 +56,26 @@ class TestParking:
         assert result.answered == 4
         assert sum(len(run.attempts) for run in batch.runs()) == 5  # one session found it out for all
         assert any(told.waiting_until for told in batch.progress())
+
+    async def test_after_a_cooldown_the_provider_is_asked_before_a_session_is(
+        self,
+        batch: Batch,  # noqa: F811
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(probes, "FIRST_PAUSE", 2.0)
+        monkeypatch.setenv("PI_CODING_AGENT_DIR", str(batch.folder))
+        with Provider() as provider:
+            own = {"baseUrl": provider.base_url("asked"), "api": "openai-completions", "apiKey": "k"}
+            (batch.folder / "models.json").write_text(
+                json.dumps({"providers": {"a": {**own, "models": [{"id": "one"}]}}})
+            )
+            batch.write([(str(n), "a/one") for n in range(4)])
+            provider.refuse_lists("asked", 2)  # the first before the batch begins
+            result = await batch.run(agent=limited_once(batch), policy={"cooldown": {"rate_limit": 1}}, concurrency=1)
+            assert provider.listed["asked"] == 3
+        assert result.answered == 4
+        assert sum(len(run.attempts) for run in batch.runs()) == 5  # no session found out that it was too early
+        assert "a does not take sessions again yet (it answered 429: too many requests)" in batch.said()
 
     async def test_the_batch_goes_on_with_another_provider_and_comes_back(self, batch: Batch) -> None:  # noqa: F811
         batch.write([(str(n), "a/one+b/two") for n in range(6)])

@@ -22,6 +22,7 @@ from tests.loopback.http import ProviderError, Reply, Request, read_request
 from tests.loopback.models import NAMES, WRONG_KEY, Turn, answer
 
 LARGEST_HEAD = 1 << 16
+TOO_MANY = ProviderError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", "rate_limit_error")
 NO_SUCH_PATH = ProviderError(HTTPStatus.NOT_FOUND, "no such path", "invalid_request_error")
 
 
@@ -61,6 +62,8 @@ class Provider:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._first: dict[tuple[str, str], float] = {}
         self._keys: dict[str, str] = {}
+        self._refusals: Counter[str] = Counter()
+        self.listed: Counter[str] = Counter()  # requests for the list of models, by scope
         self._log: list[Seen] = []
         self._listening = threading.Event()
         self._closing: asyncio.Event | None = None
@@ -84,6 +87,10 @@ class Provider:
     def require_key(self, scope: str, key: str) -> None:
         """From now on answer 401 in this scope unless the client sends this key."""
         self._keys[scope] = key
+
+    def refuse_lists(self, scope: str, times: int) -> None:
+        """Answer the next so many requests for this scope's list of models with 429."""
+        self._refusals[scope] = times
 
     def requests(self, scope: str = "") -> list[Seen]:
         """The requests of all scopes that begin so, in order."""
@@ -130,6 +137,11 @@ class Provider:
         if required is not None and request.key != required:
             await Reply(writer).error(WRONG_KEY)
         elif (request.method, call) == ("GET", "models"):
+            self.listed[scope] += 1
+            if self._refusals[scope] > 0:
+                self._refusals[scope] -= 1
+                await Reply(writer).error(TOO_MANY)
+                return
             data = [{"id": name, "object": "model"} for name in NAMES]
             await Reply(writer).json(HTTPStatus.OK, {"object": "list", "data": data})
         elif (request.method, call) == ("POST", "chat/completions"):
