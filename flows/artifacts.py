@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Self
 from uuid import UUID
 
+import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.logging import get_logger
@@ -34,6 +35,7 @@ class Teller:
         self.masker = masker
         self.pages = pages
         self.failed = 0
+        self.gone = False  # nobody is there: whoever tells the end meets the same, and says so
         self._tasks: set[asyncio.Task[None]] = set()
 
     def tell(self, call: Call) -> None:
@@ -49,7 +51,7 @@ class Teller:
         """Wait for what is under way; it is bounded. A warning where not all could be told."""
         while self._tasks:
             await asyncio.wait(self._tasks)
-        if self.failed:
+        if self.failed and not self.gone:
             get_logger("atomic_flows").warning(
                 "Prefect's server did not take %d message(s) about this run; the record is whole", self.failed
             )
@@ -58,6 +60,8 @@ class Teller:
         try:
             async with asyncio.timeout(TELL_LIMIT), get_client() as client:
                 await call(client)
+        except httpx.TransportError:
+            self.gone = True
         except Exception:  # noqa: BLE001 - whatever the server or the way to it does, it must not break a run
             self.failed += 1
 

@@ -9,10 +9,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
+
 from atomic.record import RunStore
 from atomic.runner import OnEvent, RunEnded, RunEvent, RunRequest, RunResult, RunStarted
 from flows.cancel import Stopped
 from flows.unsettled import note_unsettled
+
+# What Prefect's client raises where its server is away; the assertion is its own, when repetitions are cut short.
+AWAY = (httpx.HTTPError, OSError, AssertionError)
 
 
 @dataclass(slots=True)

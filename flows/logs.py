@@ -40,14 +40,22 @@ _REPORTERS = (
 )
 
 
+UNTOLD = "Prefect's server was not told how the run ended: %s"
+
+
 class _Traces(logging.Filter):
-    """Drops what Prefect says with a traceback."""
+    """Drops what Prefect says with a traceback, and what the program says itself."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and record.name.partition(".")[0] == "prefect")
+        return not (record.exc_info and record.name.partition(".")[0] == "prefect") and record.msg != UNTOLD
 
 
 _TRACES = _Traces()
+
+
+def _none(_: logging.LogRecord) -> bool:
+    """Lets nothing pass."""
+    return False
 
 
 def hush_outage() -> None:
@@ -57,7 +65,9 @@ def hush_outage() -> None:
 
     logging.raiseExceptions = False  # the worker that sends log lines prints its failures past all handlers
     for name in _REPORTERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.CRITICAL)
+        logger.addFilter(_none)  # some of Prefect's ask for no level
     for handler in logging.getLogger().handlers:
         if isinstance(handler, PrefectConsoleHandler):
             handler.addFilter(_TRACES)

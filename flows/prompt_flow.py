@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-import httpx
 from prefect import Flow
 from prefect.client.schemas.objects import State
 from prefect.exceptions import TerminationSignal
@@ -21,9 +20,10 @@ from atomic.models import ModelRef
 from atomic.record import RunStore
 from atomic.runner import PolicyLike, RunResult, open_store, prepare, raise_unanswered
 from atomic.settings import Settings, WorkspaceMode, load_settings
-from flows.calls import Call, current_watcher, hand_over
+from flows.calls import AWAY, Call, current_watcher, hand_over
 from flows.cancel import Stopped, absorbing, handlers_of_caller
 from flows.dashboard.presence import dashboard_address
+from flows.logs import UNTOLD
 from flows.parameters import parameters_of
 from flows.unsettled import forget_unsettled, note_unsettled
 
@@ -83,7 +83,7 @@ class PromptFlow(Flow[..., Any]):
         try:
             with absorbing():
                 state: State[RunResult] = await as_flow.__call__(**parameters, return_state=True, wait_for=wait_for)
-        except (httpx.HTTPError, RuntimeError, OSError) as error:
+        except (*AWAY, RuntimeError) as error:
             result = _told_in_vain(call, error)
         else:
             if call.flow_run_id is not None:
@@ -137,6 +137,6 @@ def _told_in_vain(call: Call, error: Exception) -> RunResult:
         ) from error
     if call.flow_run_id is not None:
         note_unsettled(call.store.home, run_id=call.result.run_id, flow_run_id=call.flow_run_id)
-    get_logger("atomic_flows").warning("Prefect's server was not told how the run ended: %s", error)
+    get_logger("atomic_flows").warning(UNTOLD, error)
     _raise_stopped(call)
     return call.result

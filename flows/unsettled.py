@@ -37,6 +37,11 @@ def forget_unsettled(home: Path, *, flow_run_id: str) -> None:
     (home / NOTES / f"{flow_run_id}.json").unlink(missing_ok=True)
 
 
+def is_unsettled(home: Path, *, flow_run_id: str) -> bool:
+    """Whether there is a note about this flow run."""
+    return (home / NOTES / f"{flow_run_id}.json").exists()
+
+
 def notes_in(home: Path) -> list[Path]:
     """The notes that are left."""
     return sorted((home / NOTES).glob("*.json"))

@@ -37,6 +37,7 @@ class BatchRun:
         self._engine: Engine | None = None
         self.flow_run_id: str | None = None
         self.result: BatchResult | None = None
+        self.told = True  # unless Prefect's server had gone when its flow run ended
         self.handlers: Mapping[signal.Signals, Any] = {}  # of signals, the caller's own, see flows.cancel
         self._on_event = on_event
         self._warnings: list[str] = []

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, overload
 
-import httpx
 from prefect import Flow
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
@@ -30,6 +29,7 @@ from flows.batch.facts import BatchResult, Ending, OnBatchEvent
 from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
 from flows.batch.stopping import TERMINATED
+from flows.calls import AWAY
 from flows.cancel import Stopped, absorbing, handlers_of_caller, signals_to, watched
 from flows.dashboard.presence import dashboard_address
 from flows.logs import hush
@@ -239,8 +239,9 @@ class BatchFlow(Flow[..., Any]):
                 state: State[BatchResult] = await as_flow.__call__(
                     **_parameters(run, given), return_state=True, wait_for=wait_for
                 )
-        except (httpx.HTTPError, RuntimeError, OSError) as error:
+        except (*AWAY, RuntimeError) as error:
             if run.result is not None:
+                run.told = False
                 return None
             if isinstance(error, RuntimeError) and run.flow_run_id is not None:
                 raise  # not about the server

@@ -9,8 +9,9 @@ from atomic.errors import EXIT_TERMINATED
 from atomic.settings import Settings
 from flows.batch import BatchRun
 from flows.cli.batching import SIGNALS, stop
+from flows.cli.outage import noticing_outage
 from flows.cli.signals import EXIT_CODES, first_signal
-from flows.cli.through_prefect import ServerMode, flow_run_page, open_server
+from flows.cli.through_prefect import ServerMode, flow_run_page, open_server, tell_untold
 
 
 def batch_through_prefect(
@@ -20,13 +21,16 @@ def batch_through_prefect(
     :meth:`flows.batch.BatchRun.to_its_end` raises."""
     choice = open_server(settings, mode, module="flows.batch.flow")
     try:
-        code = _as_flow(run, given)
+        code = _as_flow(run, given, choice.url)
     finally:
         choice.close()
+    if not run.told:
+        tell_untold("batch")
+        return code, None
     return code, flow_run_page(choice, run.flow_run_id)
 
 
-def _as_flow(run: BatchRun, given: dict[str, Any]) -> int:
+def _as_flow(run: BatchRun, given: dict[str, Any], url: str) -> int:
     from prefect.exceptions import TerminationSignal
 
     from flows.batch import run_batch
@@ -36,7 +40,8 @@ def _as_flow(run: BatchRun, given: dict[str, Any]) -> int:
     async def flow() -> None:
         with first_signal(lambda sign: stop(run, sign), signals=SIGNALS) as signals:
             try:
-                await run_batch.carry(run, given)
+                async with noticing_outage(url):
+                    await run_batch.carry(run, given)
             finally:
                 caught.extend(signals)
 

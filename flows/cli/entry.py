@@ -8,8 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from atomic.errors import EXIT_FAILED, EXIT_INTERRUPTED, AtomicError
+from atomic.errors import EXIT_ANSWERED, EXIT_FAILED, EXIT_INTERRUPTED, AtomicError
 from atomic.text import Masker, one_line, printable
+from flows.cli.leaving import leave
 from flows.cli.output import DIM, RED, paint, prepare_streams, say
 
 # What a full or read-only disk or a missing right says: the machine's state, not a fault of the program.
@@ -27,11 +28,21 @@ def main() -> None:
     except AtomicError as error:
         show_error(error)
         code = error.exit_code
+    except SystemExit as error:  # how a command says its exit code
+        code = _code_of(error)
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback reaches a person
         code = _unexpected(error)
-    sys.exit(code)
+    leave(code)
+
+
+def _code_of(error: SystemExit) -> int:
+    """The exit code. That the reader of a help has gone is no failure, whatever click makes of it."""
+    before = error.__context__
+    if isinstance(before, OSError) and before.errno == errno.EPIPE:
+        return EXIT_ANSWERED
+    return error.code if isinstance(error.code, int) else EXIT_ANSWERED if error.code is None else EXIT_FAILED
 
 
 def show_error(error: AtomicError) -> None:
@@ -43,6 +54,9 @@ def show_error(error: AtomicError) -> None:
 
 
 def _unexpected(error: Exception) -> int:
+    code = getattr(error.__context__, "exit_code", None)
+    if isinstance(error, OSError) and isinstance(code, int):
+        return code  # click could not print what was wrong with the call
     if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
         where = f"{error.filename}: " if error.filename else ""
         say(f"{paint('error:', RED)} {printable(where)}{(error.strerror or str(error)).lower()}")

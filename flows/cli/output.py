@@ -87,6 +87,15 @@ def _put(data: str | bytes) -> bool:
     return True
 
 
+def flush() -> None:
+    """Write what is left in both streams; one that takes nothing is silenced."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _silence(stream)
+
+
 def _silence(stream: IO[str]) -> None:
     """Point the stream's descriptor at nothing, so that the interpreter's last flush does not fail again."""
     try:

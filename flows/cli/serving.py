@@ -44,6 +44,7 @@ def up(config: Config = None, as_json: AsJson = False) -> None:
     if pages is not None:
         page([pages.url])
     say(paint(f"Prefect {info.version}, pid {info.pid}; `atomic-flows down` stops it", DIM))
+    say(paint(f"flows of your own find it by  export PREFECT_API_URL={info.url}", DIM))
     if pages is None:
         say(paint(f"without the dashboard: {INSTALL}", DIM))
     else:

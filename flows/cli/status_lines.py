@@ -70,7 +70,7 @@ def server_line(server: ServerStatus) -> str:
         return f"server  not running {how}"
     health = paint("healthy", GREEN, stream=sys.stdout) if server.healthy else "does not answer"
     since = paint(f"pid {server.info.pid}, since {clock(server.info.started_at)}", DIM, stream=sys.stdout)
-    return f"server  {server.info.dashboard}  {health}  {since}"
+    return f"server  {server.info.dashboard}  {health}  PREFECT_API_URL={server.info.url}  {since}"
 
 
 def _batch(facts: Mapping[str, Any]) -> tuple[Cell, ...]:

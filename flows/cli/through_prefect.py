@@ -14,11 +14,14 @@ from atomic.errors import EXIT_TERMINATED, RunCancelled
 from atomic.record import RunStore
 from atomic.runner import RunRequest, RunResult
 from atomic.settings import Settings
-from flows.cli.output import DIM, paint, say
+from flows.cli.leaving import leave_at_once
+from flows.cli.outage import noticing_outage
+from flows.cli.output import DIM, YELLOW, paint, say
 from flows.cli.progress import PlainProgress, progress_for, recorded
 from flows.cli.signals import Stopped, until_stopped
 from flows.cli.summary import Outcome, exit_code, tell_recovered
 from flows.server import Choice, choose, named_server, server_status
+from flows.unsettled import is_unsettled
 
 ServerMode = Literal["auto", "local", "ephemeral"]
 
@@ -36,10 +39,14 @@ def through_prefect(
     choice = open_server(settings, mode, module="flows.run")
     try:
         with progress_for(sys.stderr) as progress:
-            outcome = _as_flow(settings, request, store, progress, agent=agent, slash=slash)
+            outcome = _as_flow(settings, request, store, progress, url=choice.url, agent=agent, slash=slash)
     finally:
         choice.close()
-    return replace(outcome, page=flow_run_page(choice, outcome.result.flow_run_id if outcome.result else None))
+    flow_run_id = outcome.result.flow_run_id if outcome.result else None
+    if flow_run_id is not None and is_unsettled(settings.home, flow_run_id=flow_run_id):
+        tell_untold("run")
+        return outcome
+    return replace(outcome, page=flow_run_page(choice, flow_run_id))
 
 
 def open_server(settings: Settings, mode: ServerMode, *, module: str) -> Choice:
@@ -61,6 +68,12 @@ def open_server(settings: Settings, mode: ServerMode, *, module: str) -> Choice:
     return choice
 
 
+def tell_untold(what: str) -> None:
+    """Say that Prefect's server has gone in the meantime, and wait for nothing more of it."""
+    say(paint(f"Prefect's server was not told how the {what} ended; the next command tells it", YELLOW))
+    leave_at_once()
+
+
 def _import(module: str) -> None:
     import_module(module)
 
@@ -78,6 +91,7 @@ def _as_flow(
     store: RunStore,
     progress: PlainProgress,
     *,
+    url: str,
     agent: str | None,
     slash: bool,
 ) -> Outcome:
@@ -88,22 +102,23 @@ def _as_flow(
 
     async def flow() -> RunResult:
         tell_recovered(await recover_flows(store, adopt=settings.adopt))
-        with watching(progress):
-            return await run_prompt(
-                request.prompt.decode(),
-                policy=request.policy,
-                agent=agent,
-                cwd=request.cwd,
-                name=request.name,
-                key=request.key,
-                tags=request.tags,
-                slash=slash,
-                workspace="shared" if request.workspace is None else request.workspace.mode,
-                shared=request.shared,
-                settings=settings,
-                store=store,
-                check=False,
-            )
+        async with noticing_outage(url):
+            with watching(progress):
+                return await run_prompt(
+                    request.prompt.decode(),
+                    policy=request.policy,
+                    agent=agent,
+                    cwd=request.cwd,
+                    name=request.name,
+                    key=request.key,
+                    tags=request.tags,
+                    slash=slash,
+                    workspace="shared" if request.workspace is None else request.workspace.mode,
+                    shared=request.shared,
+                    settings=settings,
+                    store=store,
+                    check=False,
+                )
 
     try:
         result = asyncio.run(until_stopped(flow(), signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))

@@ -16,12 +16,15 @@ PASSED = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR",
 PASSED_PREFIXES = ("LC_", "PYTHON", "DYLD_")
 USER_SETTINGS = ("PREFECT_SERVER_", "PREFECT_API_DATABASE_")
 
+# Nothing is told to Prefect's makers, by a server of ours or by Prefect's client in this process, and no notice of it
+# is shown. The first is what the client asks (agents inherit it), the second what the server does.
+UNTRACKED = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+
 # The recorder writes each task run apart by default: 61 ms of a processor for each, against 25 in batches.
 SERVER_DEFAULTS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "2",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
 }
@@ -48,7 +51,7 @@ def server_environment(folder: Path, cache: Path, environ: Mapping[str, str], *,
     else:
         own = {name: value for name, value in environ.items() if name.startswith(USER_SETTINGS)}
         settings = {**SERVER_DEFAULTS, "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(folder / "ui"), **own}
-    fixed = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_API_HOST": HOST, "DO_NOT_TRACK": "1"}
+    fixed = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_API_HOST": HOST, **UNTRACKED}
     return {**passed, **_bytecode(cache, environ), **settings, **fixed}
 
 
@@ -76,9 +79,10 @@ def wire(info: ServerInfo, environ: MutableMapping[str, str] = os.environ) -> No
 def quiet(environ: MutableMapping[str, str] = os.environ) -> None:
     """Prefect's own log lines go to its server; on the terminal only what warns. What the user has set, stays."""
     environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "WARNING")
-    environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    # A server that is away is asked for 14 s, instead of for a minute: a person waits, and the next start tells it.
+    # A server that does not answer is asked for 14 s, instead of for a minute: a person waits, and the next start tells
+    # it. Of one that has gone see flows.cli.outage.
     environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "3")
+    environ.update(UNTRACKED)
 
 
 def _past_proxies(environ: MutableMapping[str, str]) -> None:

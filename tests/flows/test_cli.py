@@ -184,3 +184,13 @@ def test_a_prompt_that_begins_with_a_dash_is_kept_apart_from_options(args: list[
     command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
     assert isinstance(command, PromptCommand)
     assert command.shield(args) == shielded
+
+
+def test_a_reader_that_has_gone_is_no_failure_and_a_full_stderr_hides_no_usage_error(cli: CommandLine) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed, Path("/dev/full").open("wb") as full:
+        assert (
+            subprocess.run([PROGRAM, "--help"], stdout=closed, stderr=subprocess.PIPE, env=cli.environ).returncode == 0
+        )
+        assert subprocess.run([PROGRAM, "run"], stderr=full, stdout=subprocess.PIPE, env=cli.environ).returncode == 2

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.flows.conftest import CommandLine
 
@@ -54,6 +55,8 @@ def test_the_local_server_is_started_once_told_of_everything_and_stopped(cli: Co
     assert cli("up").out.split() == [prefect, pages]
     assert json.loads(cli("status", "--json").out)["dashboard"]["url"] == pages
     assert pages in cli("status").out
+    assert f"PREFECT_API_URL={server['url']}\n" in cli("up").err
+    assert f"PREFECT_API_URL={server['url']} " in cli("status").out
     runs = httpx.post(f"{server['url']}/flow_runs/filter", json={}, trust_env=False).json()
     assert sorted(run["state_type"] for run in runs) == ["CANCELLED", "COMPLETED"]
     stopped = cli("down").err
@@ -61,3 +64,21 @@ def test_the_local_server_is_started_once_told_of_everything_and_stopped(cli: Co
     assert f"stopped the dashboard at {pages}" in stopped
     assert json.loads(cli("status", "--json").out)["server"]["running"] is False
     assert "no server was running" in cli("down").err
+
+
+@pytest.mark.parametrize("command", ["run", "batch"])
+def test_a_server_that_goes_away_costs_no_answer_and_little_time(cli: CommandLine, command: str) -> None:
+    (cli.project / "prompts.txt").write_text("only one\n")
+    what = "prompts.txt" if command == "batch" else "only one"
+    process = cli.start(command, what, "--agent", "scripted", "-m", "scripted/slow-60")
+    cli.until_at_work(process)
+    os.kill(json.loads((cli.home / "prefect" / "server.json").read_text())["pid"], signal.SIGKILL)
+    done = cli.end(process)
+    assert done.code == 0, done.err
+    (folder,) = cli.records()
+    answer = json.loads((folder / "run.json").read_text())["answer"].strip()
+    assert answer.endswith("word59")
+    assert done.out.strip() == (str(cli.project / "prompts-results/results.jsonl") if command == "batch" else answer)
+    assert f"Prefect's server was not told how the {command} ended" in done.err
+    for noise in ("Traceback", "Error logging", "Still processing", "ERROR", "WARNING", "page "):
+        assert noise not in done.err
