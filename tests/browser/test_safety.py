@@ -90,7 +90,7 @@ async def test_no_script_but_ours_runs_and_nothing_is_loaded_from_elsewhere(brow
 
 
 async def test_strangers_stay_outside(dashboard: str) -> None:
-    async with httpx.AsyncClient(base_url=dashboard, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=dashboard, trust_env=False, timeout=None) as client:
         assert (await client.get("/runs", headers={"Host": "evil.example"})).status_code == 421
         assert (await client.post("/login", headers={"Origin": "https://evil.example"})).status_code == 403
         polling = await client.get("/_nicegui_ws/socket.io/?EIO=4&transport=polling")
@@ -108,7 +108,7 @@ async def test_strangers_stay_outside(dashboard: str) -> None:
 
 async def test_token_is_asked_for_once_and_is_in_no_address(browser: Browser, home: Home) -> None:
     with served(home, ATOMIC_FLOWS_DASHBOARD_TOKEN=TOKEN) as address:
-        async with httpx.AsyncClient(base_url=address, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=address, trust_env=False, timeout=None) as client:
             assert (await client.get("/runs")).status_code == 401
             assert (await client.get("/runs", headers={"Authorization": "Bearer wrong"})).status_code == 401
             assert (await client.get("/runs", headers={"Authorization": f"Bearer {TOKEN}"})).status_code == 200
