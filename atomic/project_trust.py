@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from atomic.agent import Agent
-from atomic.agent_package import find_package
+from atomic.agent_package import AgentPackage, find_package
 from atomic.models.agent_folder import agent_folder
 from atomic.regular import read_json
 
@@ -51,6 +51,25 @@ def skipped_files(agent: Agent, cwd: Path) -> Skipped:
     return Skipped(tuple(_passed_over(agent, cwd)), decided=decision is False)
 
 
+def decided_as_in(cwd: Path, agent: Agent) -> Agent:
+    """The agent with what it has decided about the project in ``cwd`` said by a flag: it keeps such decisions by
+    folder, and is to work on the same project in another one. Unchanged where nothing was decided, or where the agent
+    has no such flag."""
+    package = find_package(agent.command)
+    if _said(agent) is not None or package is None or _has_no_trust(package):
+        return agent
+    decision = _decision(agent_folder(agent.env, agent.command), Path(os.path.realpath(cwd)))
+    return agent if decision is None else replace(agent, approve=decision)
+
+
+def _has_no_trust(package: AgentPackage) -> bool:
+    return _is_pi(package) and _release(package.version) < _PI_GATES
+
+
+def _is_pi(package: AgentPackage) -> bool:
+    return package.name is not None and package.name.rpartition("/")[2] == _PI
+
+
 def _said(agent: Agent) -> bool | None:
     """What the settings and flags of this agent say of trust; the last flag counts."""
     said = agent.approve
@@ -71,9 +90,9 @@ def _decision(folder: Path, cwd: Path) -> bool | None:
 
 def _passed_over(agent: Agent, cwd: Path) -> Iterator[Path]:
     package = find_package(agent.command)
-    pi = package is not None and package.name is not None and package.name.rpartition("/")[2] == _PI
-    if pi and package is not None and _release(package.version) < _PI_GATES:
+    if package is not None and _has_no_trust(package):
         return
+    pi = package is not None and _is_pi(package)
     folders = (".pi",) if pi else (".atomic", ".pi")
     yield from (path for folder in folders for name in _GATED if (path := cwd / folder / name).exists())
     own_skills = Path(os.path.expanduser("~")).resolve() / ".agents" / "skills"  # noqa: PTH111 (does not raise)

@@ -36,7 +36,7 @@ def git(folder: Path, *command: str) -> str:
 def project(folder: Path) -> Path:
     """A repository with a commit, a branch, a stash, a hook, changes that are not committed, an untracked file and an
     ignored one."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "-q", "-b", "main")
     write(
         folder, {".gitignore": "*.log\nnode_modules/\n", "notes.txt": "one\ntwo\nthree\n", "src/main.py": "print(1)\n"}

@@ -79,7 +79,7 @@ def prepare(
         policy=chosen,
         agent=program,
         cwd=folder,
-        workspace=plan_workspace(_mode(workspace, settings), folder, settings.workspace_links),
+        workspace=plan_workspace(workspace_mode(workspace, settings), folder, settings.workspace_links),
         catalog=catalog,
         name=_word("name", name),
         key=_word("key", key),
@@ -189,7 +189,8 @@ def _folder(cwd: str | Path | None) -> Path:
     raise PlaceError(f"the agent cannot work in {folder}: {reason}", hint=hint, path=str(folder), reason=reason)
 
 
-def _mode(given: WorkspaceMode | None, settings: Settings) -> WorkspaceMode:
+def workspace_mode(given: WorkspaceMode | None, settings: Settings) -> WorkspaceMode:
+    """The mode that is meant; None: as the settings say. Raises UsageError."""
     modes = get_args(WorkspaceMode)
     if given is not None and given not in modes:
         meant = nearest(given, modes)

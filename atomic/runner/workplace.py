@@ -7,7 +7,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from atomic.agent import Agent
 from atomic.errors import AtomicError
+from atomic.project_trust import decided_as_in
 from atomic.record import AttemptRecord, RunFolder, RunRecord, RunStore
 from atomic.runner.facts import RunRequest
 from atomic.runner.whole import whole
@@ -24,6 +26,17 @@ class Workplace:
         self._folder = folder
         self._workspace: Workspace | None = None
         self._unsaved = False
+
+    @property
+    def agent(self) -> Agent:
+        """The agent, which trusts the project in a workspace as it does in the user's folder."""
+        request = self._request
+        return request.agent if self._workspace is None else decided_as_in(request.cwd, request.agent)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the whole workspace; None: there is none."""
+        return None if self._workspace is None else self._workspace.place
 
     @property
     def cwd(self) -> Path:

@@ -32,6 +32,7 @@ class AttemptSpec:
     cwd: Path
     prompt: bytes
     limits: Limits = field(default_factory=Limits)
+    workspace: Path | None = None  # the folder of the workspace that ``cwd`` is in; None: it is the user's own
     carry_from: Path | None = None  # session file of the failed attempt that this one goes on with; it is copied
     checks: Checks = field(default_factory=Checks)
     grace: float = GRACE  # seconds from SIGTERM to SIGKILL

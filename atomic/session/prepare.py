@@ -22,6 +22,7 @@ from atomic.session.facts import AttemptSpec
 from atomic.session.overlay import lay_over
 from atomic.session.secrets import masker_for
 from atomic.text import Masker
+from atomic.workspace import environment_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def prepare(spec: AttemptSpec) -> Prepared:
         _carry(spec.carry_from, folder.session)
     overlay = lay_over(spec.agent, folder.overlay)
     argv = spec.agent.argv(model=spec.model, session=folder.session)
-    environ = dict(os.environ)
+    environ = dict(os.environ) if spec.workspace is None else environment_within(spec.workspace, os.environ)
     env = {**spec.agent.environment(spec.marker, environ), **overlay}
     masker = masker_for(spec.agent, environ)
     record = AttemptRecord(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from atomic.workspace.apply import Branch, apply_to_branch, apply_to_tree
 from atomic.workspace.facts import Plan
+from atomic.workspace.git import environment_within
 from atomic.workspace.live import Workspace
 from atomic.workspace.places import read_note, remove_place, workspaces_of
 from atomic.workspace.plan import plan_workspace
@@ -21,6 +22,7 @@ __all__ = [
     "Workspace",
     "apply_to_branch",
     "apply_to_tree",
+    "environment_within",
     "plan_workspace",
     "read_note",
     "remove_place",

@@ -29,6 +29,12 @@ _QUIET = (
     *("-c", "core.quotePath=false"),
     *("-c", "advice.detachedHead=false"),
 )
+_OTHER_REPOSITORY = frozenset(
+    {
+        *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_NAMESPACE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
+    }
+)
 _ALWAYS = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -133,6 +139,13 @@ class Git:
 
 def _name(command: Sequence[str]) -> str:
     return next(word for before, word in zip(("", *command), command, strict=False) if "-c" not in (before, word))
+
+
+def environment_within(place: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of who works in a workspace: git finds the repository there and none above it, and not the one
+    that a hook, which may have started us, was told of."""
+    kept = {name: value for name, value in environ.items() if name not in _OTHER_REPOSITORY}
+    return {**kept, "GIT_CEILING_DIRECTORIES": str(place)}
 
 
 def joined(paths: Iterable[bytes]) -> bytes:

@@ -70,6 +70,11 @@ class Workspace:
         return self._note.made_from
 
     @property
+    def place(self) -> Path:
+        """The folder of the whole workspace."""
+        return self._place
+
+    @property
     def cwd(self) -> Path:
         """Where the agent works: in the workspace what the user's folder is in his own tree."""
         return Path(os.path.normpath(self._place / TREE / self._note.inside))

@@ -17,7 +17,7 @@ from atomic.errors import PlaceError, RecordError
 from atomic.record.files import encode, make_folder, place_error, read_object, write_file
 from atomic.record.layout import is_run_id
 from atomic.workspace.facts import WorkspaceNote
-from atomic.workspace.removing import names_in, opened, remove_within
+from atomic.workspace.removing import names_in, open_folder, opened, remove_within
 
 WORKSPACES = "workspaces"
 TREE, GIT, START, NOTE = "tree", "git", "start", "workspace.json"
@@ -65,16 +65,14 @@ def remove_place(home: Path, run_id: str) -> None:
         raise ValueError(f"not a run id: {run_id!r}")
     try:
         with _workspaces(home) as folder:
-            try:
-                inside = os.open(run_id, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            except FileNotFoundError:
-                return
-            try:
-                for name in names_in(inside):
-                    if name != NOTE:
-                        remove_within(inside, name)
-            finally:
-                os.close(inside)
+            with contextlib.suppress(NotADirectoryError):  # a link: it goes itself
+                inside = open_folder(run_id, within=folder)
+                try:
+                    for name in names_in(inside):
+                        if name != NOTE:
+                            remove_within(inside, name)
+                finally:
+                    os.close(inside)
             remove_within(folder, run_id)
     except FileNotFoundError:
         return
@@ -95,8 +93,7 @@ def _workspaces(home: Path) -> Iterator[int]:
     """The folder of the workspaces, open. Raises FileNotFoundError where there is none, PlaceError where something
     else stands in its place: a link could lead anywhere."""
     try:
-        with opened(home / WORKSPACES) as folder:
-            yield folder
+        folder = open_folder(home / WORKSPACES)
     except NotADirectoryError as error:
         raise PlaceError(
             f"{home / WORKSPACES} is no folder, or a link: workspaces are neither made nor removed there",
@@ -104,3 +101,7 @@ def _workspaces(home: Path) -> Iterator[int]:
             path=str(home / WORKSPACES),
             reason="not a folder",
         ) from error
+    try:
+        yield folder
+    finally:
+        os.close(folder)

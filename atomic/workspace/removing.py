@@ -17,10 +17,20 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 40  # folders held open within each other: each takes a descriptor
 
 
+def open_folder(path: Path | str, *, within: int | None = None) -> int:
+    """A descriptor of a folder that is one itself, not a link. Raises OSError, NotADirectoryError for anything else."""
+    try:
+        return os.open(path, _FOLDER, dir_fd=within)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # what some systems say of a link
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
+        raise
+
+
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[int]:
     """A descriptor of a folder that is one itself, not a link. Raises OSError."""
-    descriptor = os.open(folder, _FOLDER)
+    descriptor = open_folder(folder)
     try:
         yield descriptor
     finally:

@@ -16,8 +16,9 @@ from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy
 from atomic.record import RunStore
 from atomic.runner import RunRequest
-from atomic.settings import Settings
+from atomic.settings import Settings, WorkspaceMode
 from atomic.verdict.facts import Facts
+from atomic.workspace import Plan, plan_workspace
 from flows.batch.budget import Budget
 from flows.batch.tracking import Track
 from flows.inputs import Checked, Choice
@@ -81,6 +82,7 @@ class BatchRequest:
     asked: Asked
     settings: Settings
     store: RunStore
+    workspace: WorkspaceMode = "shared"  # of items that name none
 
     def choose(self, policy: str | None, models: tuple[str, ...]) -> FallbackPolicy:
         """The policy of an item that says this."""
@@ -89,6 +91,11 @@ class BatchRequest:
     def occupying(self) -> AbstractContextManager[object]:
         """Within, the batch is at work in the folders of its items. Raises FolderBusy."""
         return self.store.occupants.at_work(f"batch {self.name}", self.folders, shared=self.form.shared)
+
+    def plan(self, cwd: Path | None, workspace: WorkspaceMode | None) -> Plan | None:
+        """The workspace of an item that says this. Blocks for some milliseconds. Raises WorkspaceError."""
+        mode = workspace or self.workspace
+        return plan_workspace(mode, (cwd or self.form.cwd).resolve(), self.settings.workspace_links)
 
 
 class BatchProgress(Facts):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
-from atomic.errors import PromptError
+from atomic.errors import PromptError, WorkspaceError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy, Start, Wait, cooling_until, credential_key, model_key
 from flows.batch.cooldowns import SharedCooldowns
@@ -158,11 +158,11 @@ class Feed:
     async def _take(self, item: ClaimedItem) -> None:
         said = item_of(item)
         try:
-            if said.prompt_file is None:
+            if said.prompt_file is None and (said.workspace or self._request.workspace) == "shared":
                 run = run_of(self._request, self._edition, item, said)
             else:
                 run = await asyncio.to_thread(run_of, self._request, self._edition, item, said)
-        except PromptError as error:
+        except (PromptError, WorkspaceError) as error:
             await self._give_up(unfit(item, error))
             return
         if self._left is not None:

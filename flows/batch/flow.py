@@ -20,6 +20,7 @@ from prefect.states import Cancelled, Completed, Failed
 
 from atomic.errors import AtomicError, ServerError
 from atomic.policy import FallbackPolicy
+from atomic.settings import WorkspaceMode
 from atomic.text import Masker, one_line
 from flows.artifacts import Teller
 from flows.attempts import masker_of, run_blocking
@@ -87,6 +88,7 @@ async def _run_batch(
     stop_after: int | None = None,
     deadline: float | None = None,
     track: Literal["session", "shard", "auto"] | None = None,
+    workspace: WorkspaceMode | None = None,
     config: str | None = None,
 ) -> State[BatchResult]:
     """Run every prompt of an input through the models of its policy.
@@ -120,6 +122,7 @@ async def _run_batch(
         stop_after: Halt after so many failures of one kind in a row, with no answer between; 0: never.
         deadline: When to give up waiting for cooldowns, in seconds since the epoch.
         track: What becomes a task: every `session`, a `shard` of 200 items, or `auto`: sessions while there are few.
+        workspace: `shared`, `worktree` or `copy`, for items that name none.
         config: A settings file, in the place of the project's.
     """
     given = {key: value for key, value in locals().items() if value is not None}

@@ -93,6 +93,7 @@ def source_of(item: Item) -> str:
         "policy": item.policy,
         "models": item.models,
         "cwd": None if item.cwd is None else str(item.cwd),
+        "workspace": item.workspace,
         "tags": item.tags,
         "metadata": dict(item.metadata),
     }
@@ -109,6 +110,7 @@ def item_of(claimed: ClaimedItem) -> Item:
         policy=said.get("policy"),
         models=tuple(said.get("models", ())),
         cwd=Path(said["cwd"]) if "cwd" in said else None,
+        workspace=said.get("workspace"),
         tags=tuple(said.get("tags", ())),
         metadata=said.get("metadata", {}),
     )
@@ -121,7 +123,7 @@ def choice_of(item: Item) -> Choice:
 
 def run_of(request: BatchRequest, edition: Edition, claimed: ClaimedItem, item: Item) -> RunRequest:
     """The run of a claimed item. Raises PromptError, and nothing is spent, where its prompt's file or its folder is no
-    longer what it was when the edition was loaded."""
+    longer what it was when the edition was loaded; WorkspaceError where it has no repository any more."""
     try:
         digest = item.digest(cwd=request.form.cwd, agent=flags_of(request.form))
         prompt = item.prompt_bytes()
@@ -141,6 +143,7 @@ def run_of(request: BatchRequest, edition: Edition, claimed: ClaimedItem, item: 
         prompt=read_prompt(prompt, slash=request.slash),
         policy=request.policies[choice_of(item)],
         cwd=cwd,
+        workspace=request.plan(item.cwd, item.workspace),
         key=claimed.key,
         tags=(*request.form.tags, *item.tags),
         metadata={**request.form.metadata, **item.metadata},

@@ -8,12 +8,12 @@ from typing import Any
 
 from atomic.agent import Agent
 from atomic.checks import laid_over, require_sound
-from atomic.errors import UsageError
+from atomic.errors import UsageError, WorkspaceError
 from atomic.models import ModelRef
 from atomic.policy import FallbackPolicy
 from atomic.runner import PolicyLike, check_budget, check_levels, choose_policy, open_store, prepare
-from atomic.runner.prepare import DEFAULT_POLICY
-from atomic.settings import Settings, load_settings
+from atomic.runner.prepare import DEFAULT_POLICY, workspace_mode
+from atomic.settings import Settings, WorkspaceMode, load_settings
 from atomic.text import slug
 from flows.batch import budget as budgets
 from flows.batch.facts import Asked, BatchRequest, OnBudget
@@ -53,6 +53,7 @@ def prepare_batch(
     stop_after: int | None = None,
     deadline: float | None = None,
     track: Track | None = None,
+    workspace: WorkspaceMode | None = None,
     config: str | Path | None = None,
     settings: Settings | None = None,
 ) -> BatchRequest:
@@ -63,7 +64,7 @@ def prepare_batch(
     ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``answer_schema`` take the
     place of those of every policy.
     ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
-    cooldowns is given up. None: what the settings say.
+    cooldowns is given up. None: what the settings say. ``workspace`` is that of items that name none.
 
     Raises UsageError: InputError with all problems of the input, or those of :func:`atomic.prepare`.
     """
@@ -78,6 +79,7 @@ def prepare_batch(
         tags=tags,
         metadata=metadata,
         shared=shared,
+        workspace="shared",  # it is no run itself
         settings=settings,
     )
     named = _name(path.stem if name is None else name)
@@ -107,12 +109,14 @@ def prepare_batch(
     check_output(folder, named)
     own = settings.batch
     at_once = own.concurrency if concurrency is None else _at_least("concurrency", concurrency, 1)
-    if form.workspace is None and not form.shared:
-        require_apart(folders, at_once if limit is None else min(at_once, limit))
-    return BatchRequest(
+    mode = workspace_mode(workspace, settings)
+    in_place = whole_folders(checked.in_place(mode), form.cwd)
+    if in_place and not form.shared:
+        require_apart(in_place, at_once if limit is None else min(at_once, limit))
+    request = BatchRequest(
         name=named,
         checked=checked,
-        folders=() if form.workspace else tuple(folders),
+        folders=tuple(in_place),
         slash=slash,
         output=folder,
         form=form,
@@ -132,7 +136,22 @@ def prepare_batch(
         ),
         settings=settings,
         store=open_store(settings),
+        workspace=mode,
     )
+    _check_places(request)
+    return request
+
+
+def _check_places(request: BatchRequest) -> None:
+    """Raises WorkspaceError, with the line of the input, where an item's workspace cannot be made."""
+    for place, line in request.checked.lines.items():
+        try:
+            request.plan(place.cwd, place.workspace)
+        except WorkspaceError as error:
+            if place.cwd is None and place.workspace is None:
+                raise
+            where = f"{request.checked.path}:{line}"
+            raise WorkspaceError(f"{where}: {error.message}", hint=error.hint, line=line, **error.fields) from error
 
 
 def _policies(checked: Checked, base: FallbackPolicy, settings: Settings) -> dict[Choice, FallbackPolicy]:

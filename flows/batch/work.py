@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from atomic.errors import AtomicError, PlaceError, PromptError, UsageError
+from atomic.errors import AtomicError, PlaceError, PromptError, UsageError, WorkspaceError
 from atomic.failures import FailureKind
 from atomic.models import ModelCatalog, ModelRef
 from atomic.policy import End
@@ -180,7 +180,7 @@ def _recorded(item: ClaimedItem, result: RunResult, store: RunStore) -> Outcome:
         return Outcome(item, result)  # the answer counts, whatever became of its files since
 
 
-def unfit(item: ClaimedItem, error: PromptError) -> Outcome:
+def unfit(item: ClaimedItem, error: PromptError | WorkspaceError) -> Outcome:
     """The outcome of an item that cannot be begun any more."""
     return Outcome(item, _failed(FailureKind.INVALID_REQUEST, error.message))
 

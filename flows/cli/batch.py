@@ -107,6 +107,16 @@ def batch(
             rich_help_panel=WHO,
         ),
     ] = None,
+    workspace: Annotated[
+        Literal["shared", "worktree", "copy"] | None,
+        typer.Option(
+            "--workspace",
+            "-w",
+            help="Where the agent works, for items that do not say it: in that folder itself, in a git worktree of "
+            "each run's own, or in a copy. Default: workspace of the settings, else shared.",
+            rich_help_panel=WHO,
+        ),
+    ] = None,
     tag: Annotated[
         list[str] | None,
         typer.Option("--tag", "-t", metavar="TAG", help="A tag of every run; may be repeated.", rich_help_panel=WHO),
@@ -310,6 +320,7 @@ def batch(
         "on_budget": on_budget,
         "stop_after": stop_after,
         "track": track,
+        "workspace": workspace,
     }
     mode: Literal["ephemeral", "direct"] | None = "ephemeral" if ephemeral else "direct" if direct else None
     asked = BatchAsked(input, given, deadline, mode, as_json)

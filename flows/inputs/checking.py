@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atomic.errors import InputError
+from atomic.settings import WorkspaceMode
 from atomic.text import one_line
 from flows.inputs.facts import Problem, Read, Rules
 from flows.inputs.fields import folder_problem
@@ -28,11 +29,20 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where some items are worked on: their own folder and workspace; None: those of the batch."""
+
+    cwd: Path | None
+    workspace: WorkspaceMode | None
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """What a check found. ``count`` are the sound items, ``problems`` the first SHOWN of ``wrong`` in all.
 
-    ``choices`` counts items by what they say of policy and models, ``folders`` by the one they name (None: none),
-    ``ignored`` by the fields that are passed over; ``files`` are the items whose prompt is a file of its own.
+    ``choices`` counts items by what they say of policy and models, ``places`` by where they are worked on (``lines``
+    has the line of the first of each), ``ignored`` by the fields that are passed over; ``files`` are the items whose
+    prompt is a file of its own.
     ``fingerprint`` and ``template`` tell later whether the files are still those that were checked; the first is
     None only where there are problems.
     """
@@ -45,9 +55,26 @@ class Checked:
     fingerprint: Fingerprint | None
     template: Fingerprint | None
     choices: Mapping[Choice, int]
-    folders: Mapping[Path | None, int]
+    places: Mapping[Place, int]
+    lines: Mapping[Place, int]
     ignored: Mapping[str, int]
     files: int
+
+    @property
+    def folders(self) -> Mapping[Path | None, int]:
+        """The items by the folder that they name; None: they name none."""
+        found: Counter[Path | None] = Counter()
+        for place, count in self.places.items():
+            found[place.cwd] += count
+        return found
+
+    def in_place(self, mode: WorkspaceMode) -> Mapping[Path | None, int]:
+        """The same, without those that are worked on in a workspace; ``mode`` is that of items that name none."""
+        found: Counter[Path | None] = Counter()
+        for place, count in self.places.items():
+            if (place.workspace or mode) == "shared":
+                found[place.cwd] += count
+        return found
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -107,7 +134,7 @@ def check(
         tally.complain(rules.problem(None, None, "it changed while it was checked; start again when it is written"))
     elif not tally.count and not tally.wrong:
         tally.complain(rules.problem(None, None, "there is no item in it"))
-    no_folder = folder_problem(base_cwd) if tally.folders[None] else None
+    no_folder = folder_problem(base_cwd) if tally.homeless else None
     if no_folder is not None:
         tally.complain(Problem(str(base_cwd), None, "cwd", f"items that name no folder are run in it: {no_folder}"))
     return Checked(
@@ -119,7 +146,8 @@ def check(
         fingerprint=fingerprint,
         template=before,
         choices=tally.choices,
-        folders=tally.folders,
+        places=tally.places,
+        lines=tally.lines,
         ignored=tally.ignored,
         files=tally.files,
     )
@@ -129,10 +157,11 @@ class _Tally:
     """What is counted while an input is read."""
 
     def __init__(self) -> None:
-        self.count = self.wrong = self.files = 0
+        self.count = self.wrong = self.homeless = self.files = 0
         self.problems: list[Problem] = []
         self.choices: Counter[Choice] = Counter()
-        self.folders: Counter[Path | None] = Counter()
+        self.places: Counter[Place] = Counter()
+        self.lines: dict[Place, int] = {}
         self.ignored: Counter[str] = Counter()
         self._lines: dict[bytes, int | None] = {}  # by the digest of the id
 
@@ -157,8 +186,11 @@ class _Tally:
         if not sound or read.item is None:
             return
         self.count += 1
-        self.folders[read.item.cwd] += 1
         self.files += read.item.prompt_file is not None
+        self.homeless += read.item.cwd is None
+        place = Place(read.item.cwd, read.item.workspace)
+        self.places[place] += 1
+        self.lines.setdefault(place, read.item.line)
         self.choices[Choice(read.item.policy, read.item.models)] += 1
         for name in read.item.ignored:
             self.ignored[name] += 1

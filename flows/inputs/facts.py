@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atomic.settings import WorkspaceMode
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -43,6 +45,7 @@ class Item:
     policy: str | None = None
     models: tuple[str, ...] = ()
     cwd: Path | None = None
+    workspace: WorkspaceMode | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     line: int = 1

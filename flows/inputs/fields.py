@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import orjson
 
@@ -15,12 +15,13 @@ from atomic.errors import ModelRefError, PlaceError, PromptError
 from atomic.models import ModelRef
 from atomic.runner.prepare import DEFAULT_POLICY
 from atomic.runner.prompt import read_prompt
+from atomic.settings import WorkspaceMode
 from atomic.settings.problems import FOUND, nearest
 from flows.inputs.facts import Item, Problem, Read, Row, Rules
 
 IDS = ("custom_id", "id")  # two names of the same field
 PROMPT_FIELDS = ("prompt", "prompt_file")
-DEFAULT_FIELDS = ("policy", "models", "cwd", "tags", "metadata")  # what can be the same for many items
+DEFAULT_FIELDS = ("policy", "models", "cwd", "workspace", "tags", "metadata")  # what can be the same for many items
 FIELDS = (*IDS, *PROMPT_FIELDS, *DEFAULT_FIELDS)
 _KNOWN = frozenset(FIELDS)
 LONGEST_ID = 512  # characters; ids are keys of the database and of results, not texts
@@ -62,6 +63,7 @@ def read_row(row: Row, rules: Rules, rendered: Rendered | None = None) -> Read:
     policy = _policy(fields, rules, complain)
     models = _models(fields, complain)
     cwd = _cwd(fields, rules, complain)
+    workspace = _workspace(fields, complain)
     tags = _texts(fields, "tags", complain)
     for tag in tags:
         if not tag.strip() or not tag.isprintable():
@@ -69,7 +71,7 @@ def read_row(row: Row, rules: Rules, rendered: Rendered | None = None) -> Read:
     metadata = _metadata(fields, complain)
     if problems or custom_id is None or (prompt is None and file is None):
         return Read(row.line, custom_id, None, tuple(problems))
-    item = Item(custom_id, prompt, file, policy, models, cwd, tags, metadata, row.line, row.ignored)
+    item = Item(custom_id, prompt, file, policy, models, cwd, workspace, tags, metadata, row.line, row.ignored)
     return Read(row.line, custom_id, item)
 
 
@@ -198,6 +200,18 @@ def _cwd(fields: Mapping[str, Any], rules: Rules, complain: Complain) -> Path | 
     if wrong is None:
         return path
     complain("cwd", f"{path}: {wrong}")
+    return None
+
+
+def _workspace(fields: Mapping[str, Any], complain: Complain) -> WorkspaceMode | None:
+    name = _text(fields, "workspace", complain)
+    for mode in get_args(WorkspaceMode):
+        if name == mode:
+            return cast("WorkspaceMode", mode)
+    if name is not None:
+        meant = nearest(name, get_args(WorkspaceMode))
+        listed = "" if meant else f"; there are: {', '.join(get_args(WorkspaceMode))}"
+        complain("workspace", f"there is no workspace {_shown(name)}{listed}", meant)
     return None
 
 

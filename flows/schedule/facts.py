@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from atomic.settings.facts import Section
+from atomic.settings.facts import Section, WorkspaceMode
 
 Overlap = Literal["skip", "queue"]
 # Seconds: a machine that starts anew, or a server, is back by then. A night that is begun in the morning is none.
@@ -23,6 +23,9 @@ class Job(Section):
     cwd: Path | None = Field(default=None, description="the folder in which the agent works; default: the file's own")
     tags: tuple[str, ...] = Field(default=(), description="tags for every record")
     metadata: dict[str, Any] = Field(default={}, description="anything, for every record")
+    workspace: WorkspaceMode | None = Field(
+        default=None, description="where the agent works: shared, worktree or copy; default: as set"
+    )
     shared: bool | None = Field(
         default=None, description="whether several sessions may be at work in one folder at once; default: as set"
     )

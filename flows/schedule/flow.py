@@ -7,6 +7,7 @@ from typing import Any, Literal
 from prefect import flow
 from prefect.client.schemas.objects import State
 
+from atomic.settings import WorkspaceMode
 from flows.batch import BatchResult
 from flows.recovery import on_ended_from_outside
 from flows.schedule.facts import LATE
@@ -32,6 +33,7 @@ async def scheduled_batch(
     tags: list[str] | None = None,
     metadata: dict[str, Any] | None = None,
     slash: bool = False,
+    workspace: WorkspaceMode | None = None,
     shared: bool | None = None,
     limit: int | None = None,
     concurrency: int | None = None,
@@ -61,6 +63,7 @@ async def scheduled_batch(
         tags: Tags for every record.
         metadata: Anything, for every record.
         slash: Allow prompts that begin with `/`, the agent's own commands and templates.
+        workspace: `shared` for the folder itself, `worktree` or `copy` for one of each run's own.
         shared: Allow several sessions in the same folder at once; by default as the settings say.
         limit: Run so many items of an edition.
         concurrency: Sessions at a time.
@@ -97,6 +100,7 @@ async def scheduled_prompt(
     tags: list[str] | None = None,
     metadata: dict[str, Any] | None = None,
     slash: bool = False,
+    workspace: WorkspaceMode | None = None,
     shared: bool | None = None,
     max_cost: float | None = None,
     max_tokens: int | None = None,
@@ -120,6 +124,7 @@ async def scheduled_prompt(
         tags: Tags for the record.
         metadata: Anything, for the record.
         slash: Allow a prompt that begins with `/`, the agent's own commands and templates.
+        workspace: `shared` for the folder itself, `worktree` or `copy` for one of each run's own.
         shared: Allow other sessions in the same folder meanwhile; by default as the settings say.
         max_cost: The most that it may cost each time, in dollars.
         max_tokens: The most tokens that it may use each time.

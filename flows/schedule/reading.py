@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from atomic.errors import SettingsError, UsageError
 from atomic.runner import prepare
-from atomic.runner.prepare import DEFAULT_POLICY
+from atomic.runner.prepare import DEFAULT_POLICY, workspace_mode
 from atomic.settings import Layer, Settings, read_file
 from atomic.settings.problems import explain, keys_of, nearest, unknown_key
 from atomic.text import one_line
@@ -82,6 +82,7 @@ def check_jobs(schedules: Sequence[Kept], settings: Settings) -> None:
                 agent=job.agent,
                 cwd=job.cwd,
                 tags=job.tags,
+                workspace=job.workspace,
                 shared=job.shared,
                 settings=settings,
             )
@@ -106,8 +107,9 @@ def _check_folders(job: BatchJob, cwd: Path, settings: Settings) -> None:
         slash=job.slash,
     )
     at_once = job.concurrency or settings.batch.concurrency
-    if checked.count:
-        require_apart(whole_folders(checked.folders, cwd), min(at_once, job.limit or at_once))
+    in_place = whole_folders(checked.in_place(workspace_mode(job.workspace, settings)), cwd)
+    if in_place:
+        require_apart(in_place, min(at_once, job.limit or at_once))
 
 
 def _layers(whole: Layer, tables: list[dict[str, Any]]) -> Iterator[Layer]:

@@ -16,7 +16,7 @@ from atomic.agent import Agent
 from atomic.policy import FallbackPolicy
 from atomic.record import AttemptRecord, RunStore
 from atomic.runner import OnEvent, RunResult, run
-from atomic.settings import Settings
+from atomic.settings import Settings, WorkspaceMode
 from tests.e2e.releases import Release, install
 from tests.loopback.models import NAMES
 from tests.loopback.provider import Provider, Seen
@@ -79,6 +79,7 @@ class RealAgent:
         agent: Agent | None = None,
         on_event: OnEvent | None = None,
         check: bool = True,
+        workspace: WorkspaceMode = "shared",
         **policy: Any,
     ) -> RunResult:
         """A run of this agent, with these models in order; `policy` holds what differs from the defaults."""
@@ -91,6 +92,7 @@ class RealAgent:
             store=self.store,
             on_event=on_event,
             check=check,
+            workspace=workspace,
         )
 
     @property

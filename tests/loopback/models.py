@@ -42,6 +42,8 @@ ERRORS = {
 }
 # name → the bash command it asks for, and what it says when it has seen the result
 COMMANDS = {
+    "edit": ("echo $ATOMIC_FLOWS_ATTEMPT >> notes.txt", "Edited."),
+    "editsleep": ("echo half >> notes.txt; sleep 1000", "Done."),
     "toolcall": ("echo hi", "Tool said hi."),
     "sleeptool": ("sleep 1000", "Done sleep."),
     "failtool": ("echo oops >&2; exit 3", "failed."),
@@ -65,8 +67,8 @@ ODD_ANSWER = (
     "\x1b[31mred\x1b[0m raw\u2028ls \x85 😀 日本語 "
 )  # as one text
 NAMES = (
-    *TEXTS, *ERRORS, *COMMANDS, "rl-twice", "rl-for-1", "overflow-once", "overflow-after-tool", "length", "filter",
-    "slow", "hang", "hangmid", "reset", "truncated", "badjson", "unicode", "count", "long100",
+    *TEXTS, *ERRORS, *COMMANDS, "rl-twice", "rl-for-1", "overflow-once", "overflow-after-tool", "length",
+    "filter", "slow", "hang", "hangmid", "reset", "truncated", "badjson", "unicode", "count", "long100",
 )  # fmt: skip
 
 
