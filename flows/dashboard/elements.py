@@ -29,6 +29,14 @@ def el(tag: str, text: str | None = None, classes: str = "", /, **attributes: st
     return element
 
 
+def set_text(element: ui.element, text: str) -> None:
+    """Give an element other text; nothing is sent where it has it already."""
+    shown = visible(text)
+    if element._text != shown:
+        element._text = shown
+        element.update()
+
+
 def link(text: str, to: str, classes: str = "", /, **attributes: str | bool) -> ui.element:
     """A link within the dashboard; its address begins with ``/``, ``#`` or ``?``."""
     assert to.startswith(("/", "#", "?")), "a link of ours"

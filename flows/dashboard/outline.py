@@ -50,6 +50,7 @@ class Outline:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.left_out = 0
+        self.tokens = 0  # input and output of all messages
         self._calls: dict[str, int] = {}
         self._open: dict[Sort, int] = {}
 
@@ -95,6 +96,8 @@ class Outline:
             stop = text(message.get("stopReason"))
             error = text(message.get("errorMessage"))
             usage = mapping(message.get("usage"))
+            tokens = count(usage.get("input")) + count(usage.get("output"))
+            self.tokens += tokens
             self._add(
                 Entry(
                     Sort.ASSISTANT,
@@ -103,7 +106,7 @@ class Outline:
                     detail=(error or said)[:SHORT],
                     failed=stop in {"error", "aborted"},
                     at=when,
-                    tokens=count(usage.get("input")) + count(usage.get("output")),
+                    tokens=tokens,
                 )
             )
         elif role == "user":

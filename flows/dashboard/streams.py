@@ -16,6 +16,7 @@ from atomic.record.cat import type_of
 from atomic.record.layout import PACKED_FILE, STREAM_FILE
 from atomic.record.redact import HEADERS, without_headers
 from atomic.text import Masker
+from atomic.verdict.fields import count, mapping
 from flows.dashboard.outline import Entry, Outline
 
 PAGE = 100  # raw events a page
@@ -34,6 +35,7 @@ class Told:
     entries: tuple[Entry, ...] = ()
     left_out: int = 0
     lines: int = 0
+    tokens: int = 0  # input and output so far, the message that is being written included
     noise: int = 0
     torn: int = 0
     problem: str = ""
@@ -140,7 +142,9 @@ def _told(path: Path, _stamp: tuple[int, int, int]) -> Told:
 
 def _result(outline: Outline, framer: Framer, problem: str = "") -> Told:
     stats = framer.stats
-    return Told(tuple(outline.entries), outline.left_out, stats.lines, stats.noise, stats.torn, problem)
+    writing = mapping(framer.sample_usage())
+    tokens = outline.tokens + count(writing.get("input")) + count(writing.get("output"))
+    return Told(tuple(outline.entries), outline.left_out, stats.lines, tokens, stats.noise, stats.torn, problem)
 
 
 def _event(reader: BinaryIO, line: int, shown: int, masker: Masker) -> RawEvent | None:

@@ -44,7 +44,7 @@ def show_head(run: RunFound, masker: Masker) -> None:
 
 
 def _outcome(run: RunFound, record: RunRecord, masker: Masker) -> None:
-    with el("div", None, "verdict", role="status"):
+    with el("div", None, "verdict"):
         pill(family_of(record.status, record.kind), words(record.status, record.kind))
         if record.status == "answered":
             el("span", f"by {masker(record.answered_by or OWN_MODEL)}", "by")
@@ -54,6 +54,14 @@ def _outcome(run: RunFound, record: RunRecord, masker: Masker) -> None:
         el("span", " · ".join(figures), "muted")
     if sentence := story(run, record):
         el("p", masker(sentence), "story")
+
+
+def state(run: RunFound) -> str:
+    """How it stands, in a few words for who hears the page: said anew when they change."""
+    if run.record is None:
+        return "record damaged"
+    said = words(run.record.status, run.record.kind)
+    return f"{said}, attempt {len(run.attempts)}" if run.live else said
 
 
 def story(run: RunFound, record: RunRecord) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
+
+from nicegui import ui
 
 from atomic.record import RunRecord
 from atomic.text import Masker, one_line
 from atomic.verdict import Verdict
 from flows.cli.figures import count, duration, money, several
-from flows.dashboard.elements import el, link, moment, pill
+from flows.dashboard.elements import el, link, moment, pill, set_text
 from flows.dashboard.outcomes import family_of, words
 from flows.dashboard.outline import Entry, Sort
 from flows.dashboard.pages.run.head import OWN_MODEL
@@ -31,16 +34,37 @@ _SIGNS = {
 }
 
 
-def show_timeline(run: RunFound, told: Mapping[int, Told], masker: Masker) -> None:
-    """All attempts. ``told`` are the outlines, by number, as far as they are there."""
-    if not run.attempts:
-        el("p", "No attempt has begun yet." if run.live else "No attempt was begun.", "muted")
-        return
-    with el("ol", None, "attempts"):
+class Timeline:
+    """All attempts. Those that have not changed stay as they are, so that nobody who stands in one loses the place."""
+
+    def __init__(self) -> None:
+        self.none = el("p", None, "muted")
+        self.list = el("ol", None, "attempts")
+        self._boxes: dict[int, ui.element] = {}
+        self._shown: dict[int, tuple[AttemptFound, tuple[Entry, ...] | None]] = {}
+        self._progress: dict[int, ui.element] = {}
+
+    def show(self, run: RunFound, told: Mapping[int, Told], masker: Masker) -> None:
+        """Show what there is now. ``told`` are the outlines, by number, as far as they are there."""
+        waiting = "No attempt has begun yet." if run.live else "No attempt was begun."
+        set_text(self.none, "" if run.attempts else waiting)
         for one in run.attempts:
-            if one.n > 1 and run.record is not None:
-                _hop(run, run.record, one)
-            _attempt(run, one, told.get(one.n), masker)
+            if one.n not in self._boxes:
+                with self.list:
+                    if one.n > 1 and run.record is not None:
+                        _hop(run, run.record, one)
+                    self._boxes[one.n] = el("li", None, "attempt", id=f"attempt-{one.n}")
+            tale = told.get(one.n)
+            now = (replace(one, stream_bytes=None), tale.entries if tale else None)
+            if self._shown.get(one.n) != now:
+                self._shown[one.n] = now
+                box = self._boxes[one.n]
+                box.classes(replace=f"attempt {family_of(one.status, one.kind).name}")
+                box.clear()
+                with box:
+                    self._progress[one.n] = _attempt(run, one, tale, masker)
+            if one.status is None:
+                set_text(self._progress[one.n], _at_work(one, tale))
 
 
 def _hop(run: RunFound, record: RunRecord, one: AttemptFound) -> None:
@@ -52,9 +76,10 @@ def _hop(run: RunFound, record: RunRecord, one: AttemptFound) -> None:
         el("span", f"{why}; {how}")
 
 
-def _attempt(run: RunFound, one: AttemptFound, told: Told | None, masker: Masker) -> None:
+def _attempt(run: RunFound, one: AttemptFound, told: Told | None, masker: Masker) -> ui.element:
+    """The inside of an attempt's box. Returns the line that says how it goes on."""
     family = family_of(one.status, one.kind)
-    with el("li", None, f"attempt {family.name}", id=f"attempt-{one.n}"):
+    with el("div", None, "stack"):
         with el("div", None, "line"):
             el("h3", f"{one.n} · {masker(one.model or OWN_MODEL)}")
             pill(family, words(one.status, one.kind))
@@ -71,12 +96,21 @@ def _attempt(run: RunFound, one: AttemptFound, told: Told | None, masker: Masker
             _evidence(run.run_id, one.n, verdict, masker)
         if told is not None:
             show_marks(f"/runs/{run.run_id}/{one.n}/events", told.entries, masker)
+        progress = el("p", None, "muted small")
         if verdict is not None:
             el("p", _figures(verdict), "muted small")
             for warning in verdict.warnings:
                 el("p", masker(warning), "warning")
         if one.folder is not None:
             _ways(run.run_id, one, told)
+    return progress
+
+
+def _at_work(one: AttemptFound, told: Told | None) -> str:
+    parts = [duration(time.time() - one.record.started_at)] if one.record and one.record.started_at else []
+    if told is not None:
+        parts += [f"{told.lines:,} events", f"{count(told.tokens)} tokens"]
+    return " · ".join(parts)
 
 
 def _when(one: AttemptFound) -> None:
@@ -84,9 +118,8 @@ def _when(one: AttemptFound) -> None:
         return
     with el("span", None, "muted small"):
         moment(one.record.started_at)
-        ended = one.record.ended_at or (None if one.status else time.time())
-        if ended is not None:
-            el("span", f", {duration(ended - one.record.started_at)}")
+        if one.record.ended_at is not None:
+            el("span", f", {duration(one.record.ended_at - one.record.started_at)}")
 
 
 def _bar(run: RunFound, one: AttemptFound) -> None:

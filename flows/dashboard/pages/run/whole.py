@@ -8,11 +8,11 @@ from collections.abc import Callable
 from nicegui import ui
 
 from atomic.text import Masker
-from flows.dashboard.elements import el
+from flows.dashboard.elements import el, set_text
 from flows.dashboard.layout import frame
 from flows.dashboard.pages.run.asked import Asked, ask_run
-from flows.dashboard.pages.run.head import name_of, show_facts, show_head, trail
-from flows.dashboard.pages.run.timeline import show_timeline
+from flows.dashboard.pages.run.head import name_of, show_facts, show_head, state, trail
+from flows.dashboard.pages.run.timeline import Timeline
 from flows.dashboard.records import RunFound, find_run
 from flows.dashboard.sources import Sources
 from flows.dashboard.streams import Growing, Told, tell
@@ -55,6 +55,7 @@ class _View:
         self.told: dict[int, Told] = {}
         self.growing: dict[int, Growing] = {}
         self.shown: object = None
+        self.answered: object = None
 
     async def tell(self) -> None:
         """Read the outlines."""
@@ -74,10 +75,11 @@ class _View:
 
     def show(self) -> None:
         """Make the parts for the first time."""
+        self.state = el("p", state(self.run), "unseen", role="status")
         self.head = el("div", None, "stack")
         with el("section", None, "stack", aria_labelledby="attempts"):
             el("h2", "Attempts", id="attempts")
-            self.timeline = el("div")
+            self.timeline = Timeline()
         with el("div", None, "sides"):
             with el("section", None, "stack", aria_labelledby="prompt"):
                 el("h2", "Prompt", id="prompt")
@@ -94,8 +96,11 @@ class _View:
             return
         self.shown = stamp
         _again(self.head, lambda: show_head(self.run, self.masker))
-        _again(self.timeline, lambda: show_timeline(self.run, self.told, self.masker))
-        _again(self.answer, lambda: _answer(self.run, self.masker))
+        self.timeline.show(self.run, self.told, self.masker)
+        set_text(self.state, state(self.run))
+        if self.answered != (now := (self.run.live, self.run.record and self.run.record.answer)):
+            self.answered = now
+            _again(self.answer, lambda: _answer(self.run, self.masker))
 
     def follow(self, telling: asyncio.Future[None]) -> None:
         """Look again until the run has ended and its outlines are told."""
