@@ -74,23 +74,33 @@ def start(given: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
-def measure(items: int, *, direct: bool, folder: Path) -> list[Row]:
-    """The figures."""
-    program = build(folder)
-    source = folder / "items.jsonl"
+def asked(items: int, program: Path, folder: Path, *, track: str = "shard", direct: bool = False) -> dict[str, Any]:
+    """Write an input and say how it is to be carried out."""
+    source = folder / f"items-{track}.jsonl"
     with source.open("w") as file:
         for n in range(items):
             file.write(json.dumps({"custom_id": f"item-{n}", "prompt": f"Say something about the number {n}."}) + "\n")
-    given = {
+    return {
         "input": str(source),
         "items": items,
         "agent": shlex.quote(str(program)),
         "models": ["bench/instant"],
         "cwd": str(folder),
         "concurrency": AT_ONCE,
-        "track": "shard",
+        "track": track,
         "direct": direct,
     }
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """What a batch of a benchmark needs of the environment."""
+    home = str(folder / "home")
+    return {"ATOMIC_FLOWS_HOME": home, "ATOMIC_FLOWS_SHARED": "true", "ATOMIC_FLOWS_RECORD__FSYNC": "false"}
+
+
+def measure(items: int, *, direct: bool, folder: Path) -> list[Row]:
+    """The figures."""
+    given = asked(items, build(folder), folder, direct=direct)
     first, second = start(given), start(given)
     assert (first["answered"], second["answered"], second["ran"]) == (items, items, 0), (first, second)
     return [
@@ -109,25 +119,21 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ITEMS} items")
     parser.add_argument("--direct", action="store_true", help="without Prefect")
     parser.add_argument("--folder", type=Path, help="where everything is written, and left; default: a temporary one")
-    asked = parser.parse_args()
-    items = asked.items or (QUICK_ITEMS if asked.quick else ITEMS)
+    options = parser.parse_args()
+    items = options.items or (QUICK_ITEMS if options.quick else ITEMS)
     with contextlib.ExitStack() as ends:
-        folder = asked.folder or Path(ends.enter_context(tempfile.TemporaryDirectory()))
+        folder = options.folder or Path(ends.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
-        os.environ |= {
-            "ATOMIC_FLOWS_HOME": str(folder / "home"),
-            "ATOMIC_FLOWS_SHARED": "true",
-            "ATOMIC_FLOWS_RECORD__FSYNC": "false",
-        }
-        if not asked.direct:
+        os.environ |= environment(folder)
+        if not options.direct:
             os.environ["PREFECT_HOME"] = str(folder / "client")
             os.environ["PREFECT_API_URL"] = choose("local", home=folder / "home").url
         try:
-            rows = measure(items, direct=asked.direct, folder=folder)
+            rows = measure(items, direct=options.direct, folder=folder)
         finally:
-            if not asked.direct:
+            if not options.direct:
                 stop_server(folder / "home")
-    through = "without Prefect" if asked.direct else "as shard flows"
+    through = "without Prefect" if options.direct else "as shard flows"
     return report(f"{items:,} items, {AT_ONCE} at once, {through}", rows)
 
 

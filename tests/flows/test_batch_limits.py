@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,10 +174,20 @@ class TestBudget:
 
     async def test_live_sessions_are_stopped_when_that_is_asked(self, batch: Batch) -> None:  # noqa: F811
         batch.write([(str(n), "x/expensive-500") for n in range(3)])
-        result = await batch.run(max_cost=1, max_tokens=10**9, on_budget="stop", concurrency=2)
+        given: dict[str, Any] = {"max_tokens": 10**9, "on_budget": "stop", "concurrency": 2}
+        result = await batch.run(max_cost=1, **given)
         assert (result.ending, result.answered, result.left) == (Ending.BUDGET, 0, 3)
         assert {run.kind for run in batch.runs()} == {FailureKind.CANCELLED}
         assert "$1 is used up" in result.reason
+        assert result.cost_usd is not None
+        assert result.cost_usd >= 1, "what the stopped messages had used counts"
+        spent = len(batch.runs())
+        assert (await batch.run(max_cost=1, **given)).ending is Ending.BUDGET
+        assert len(batch.runs()) == spent, "and it counts for the next start"
+        more = await batch.run(max_cost=result.cost_usd + 0.5, **given)
+        assert len(batch.runs()) > spent
+        assert more.cost_usd is not None
+        assert more.cost_usd >= result.cost_usd + 0.5
 
     async def test_live_sessions_may_finish_when_that_is_asked(self, batch: Batch) -> None:  # noqa: F811
         batch.write([(str(n), "x/expensive-1") for n in range(3)])
