@@ -41,6 +41,12 @@ def redact(folder: Path, masker: Masker, *, lines: Collection[int] = (), durable
     return offsets
 
 
+def redact_lines(path: Path, masker: Masker, *, durable: bool = False) -> None:
+    """Rewrite one file without known secrets. Raises FileNotFoundError, PlaceError, RecordError; then it is as it
+    was."""
+    _rewrite(path, masker, (), durable=durable)
+
+
 def redacted_line(line: bytes, masker: Masker) -> bytes:
     """A line of a stream or of a session file, without its secrets."""
     if line.startswith(b"{"):

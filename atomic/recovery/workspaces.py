@@ -10,7 +10,7 @@ from atomic.record import AttemptRecord, RunFolder, RunRecord, RunStore
 from atomic.record.layout import run_path
 from atomic.record.owner import OwnerState, state_of
 from atomic.record.totals import changes_of
-from atomic.workspace import PATCH_FILE, Workspace, read_note, remove_place, workspaces_of
+from atomic.workspace import Workspace, keep_changes, read_note, remove_place, workspaces_of
 
 
 def save_changes(folder: RunFolder, attempts: Sequence[AttemptRecord]) -> list[AttemptRecord]:
@@ -23,7 +23,7 @@ def save_changes(folder: RunFolder, attempts: Sequence[AttemptRecord]) -> list[A
         return list(attempts)
     *before, last = attempts
     place = folder.attempt(last.n)
-    last = last.model_copy(update={"changes": workspace.changes(place.path / PATCH_FILE, durable=place.durable)})
+    last = last.model_copy(update={"changes": keep_changes(workspace, place)})
     place.write(last)
     return [*before, last]
 

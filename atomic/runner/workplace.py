@@ -13,7 +13,7 @@ from atomic.project_trust import decided_as_in
 from atomic.record import AttemptRecord, RunFolder, RunRecord, RunStore
 from atomic.runner.facts import RunRequest
 from atomic.runner.whole import whole
-from atomic.workspace import PATCH_FILE, Workspace
+from atomic.workspace import Workspace, keep_changes
 
 
 class Workplace:
@@ -71,7 +71,7 @@ class Workplace:
         *before, last = attempts
         folder = self._folder.attempt(last.n)
         try:
-            changes = await whole(lambda: workspace.changes(folder.path / PATCH_FILE, durable=folder.durable))
+            changes = await whole(lambda: keep_changes(workspace, folder))
             last = last.model_copy(update={"changes": changes})
             await asyncio.to_thread(folder.write, last)
         except AtomicError as error:

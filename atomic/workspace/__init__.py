@@ -10,19 +10,19 @@ from __future__ import annotations
 from atomic.workspace.apply import Branch, apply_to_branch, apply_to_tree
 from atomic.workspace.facts import Plan
 from atomic.workspace.git import environment_within
+from atomic.workspace.keeping import keep_changes
 from atomic.workspace.live import Workspace
 from atomic.workspace.places import read_note, remove_place, workspaces_of
 from atomic.workspace.plan import plan_workspace
-from atomic.workspace.state import PATCH_FILE
 
 __all__ = [
-    "PATCH_FILE",
     "Branch",
     "Plan",
     "Workspace",
     "apply_to_branch",
     "apply_to_tree",
     "environment_within",
+    "keep_changes",
     "plan_workspace",
     "read_note",
     "remove_place",

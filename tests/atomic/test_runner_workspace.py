@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from atomic.agent import Agent
 from atomic.errors import WorkspaceError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy
+from atomic.project_trust import decided_as_in
 from atomic.record import AttemptRecord, RunStore
 from atomic.recovery import recover
 from atomic.runner import RunResult, execute, prepare
 from atomic.session import AttemptSpec, Progress
 from atomic.settings import Settings
+from atomic.text import Masker
 from atomic.verdict.facts import Status, Usage, Verdict
 from tests.projects import project, state_of, write
 
@@ -176,3 +181,27 @@ async def test_nothing_is_spent_where_no_workspace_can_be_made(tmp_path: Path, s
     with pytest.raises(WorkspaceError, match="git repository"):
         await carried_out(folder, store, Edits())
     assert list(store.iter_runs()) == []
+
+
+async def test_a_redacted_record_has_no_secrets_in_its_patches(
+    user: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_API_KEY", "sk-very-secret-4711")
+    store.redact = Masker.of(os.environ)
+    result = await carried_out(user, store, Edits(adding("key = sk-very-secret-4711")))
+    assert result.changes is not None
+    patch = Path(result.record, str(result.changes.patch))
+    assert "sk-very-secret-4711" not in patch.read_text()
+    assert result.changes.bytes == patch.stat().st_size
+
+
+def test_an_agent_trusts_a_project_in_a_workspace_as_it_does_in_the_users_folder(user: Path, tmp_path: Path) -> None:
+    script = tmp_path / "node_modules" / "@earendil-works" / "pi-coding-agent" / "cli.js"
+    write(
+        script.parent, {"cli.js": "", "package.json": '{"name": "@earendil-works/pi-coding-agent", "version": "1.6.0"}'}
+    )
+    folder = tmp_path / "agent"
+    write(folder, {"trust.json": json.dumps({str(user): True})})
+    agent = Agent(command=("node", str(script)), env={"PI_CODING_AGENT_DIR": str(folder)})
+    assert decided_as_in(user, agent).approve is True
+    assert decided_as_in(tmp_path, agent).approve is None
