@@ -13,6 +13,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext, TaskRunContext
+from prefect.logging import get_logger
 from prefect.states import Cancelled, Completed, Failed
 
 from atomic.agent import Agent
@@ -28,6 +29,7 @@ from atomic.text import Masker, one_line
 from atomic.verdict.facts import Verdict
 from flows.artifacts import Teller, attempt_artifact
 from flows.dashboard.presence import dashboard_address
+from flows.history.telling import telling
 
 OnProgress = Callable[[Progress], None]
 DEFAULT_MODEL = "the agent's own default"
@@ -149,13 +151,17 @@ async def attempt(
     )
     flow = FlowRunContext.get()
     async with Teller(masker_of(request), pages=dashboard_address(settings)) as teller:
-        result = await execute(
-            request,
-            store=open_store(settings),
-            run_attempt=TaskAttempts(teller),
-            flow_run_id=str(flow.flow_run.id) if flow and flow.flow_run else None,
-            key_is_bad=key_check(request.agent),
-        )
+        store = open_store(settings)
+        async with telling(settings, store, request, warn=get_logger("atomic_flows").warning) as told:
+            result = await execute(
+                request,
+                store=store,
+                run_attempt=TaskAttempts(teller),
+                on_event=told.hear,
+                flow_run_id=str(flow.flow_run.id) if flow and flow.flow_run else None,
+                cooldowns=told.cooldowns,
+                key_is_bad=key_check(request.agent),
+            )
     return result.verdicts[-1]
 
 

@@ -13,6 +13,7 @@ import httpx
 
 from atomic.record import RunStore
 from atomic.runner import OnEvent, RunEnded, RunEvent, RunRequest, RunResult, RunStarted
+from atomic.settings import Settings
 from flows.cancel import Stopped
 from flows.unsettled import note_unsettled
 
@@ -24,6 +25,7 @@ AWAY = (httpx.HTTPError, OSError, AssertionError)
 class Call:
     """A run as its caller prepared it, and what became of it, whatever Prefect does meanwhile."""
 
+    settings: Settings
     request: RunRequest
     store: RunStore
     on_event: OnEvent | None = None

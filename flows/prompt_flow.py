@@ -111,7 +111,7 @@ def _prepared(
     settings = load_settings(given.get("cwd"), config) if settings is None else settings
     request = prepare(prompt, settings=settings, **given)
     store = store or open_store(settings)
-    call = Call(request, store, current_watcher(), handlers_of_caller(), dashboard_address(settings))
+    call = Call(settings, request, store, current_watcher(), handlers_of_caller(), dashboard_address(settings))
     return call, parameters_of(request, call.store, given, config)
 
 

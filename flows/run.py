@@ -10,6 +10,7 @@ from typing import Any
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
+from prefect.logging import get_logger
 from prefect.states import Cancelled, Completed, Failed
 
 from atomic.errors import AtomicError, NoModelAnswered, RunCancelled
@@ -22,6 +23,7 @@ from flows.attempts import DEFAULT_MODEL, TaskAttempts, masker_of, run_blocking
 from flows.calls import Call, take_over, watching
 from flows.cancel import Stopping, signals_to, watched
 from flows.dashboard.presence import dashboard_address
+from flows.history.telling import both, telling
 from flows.logs import hush
 from flows.prompt_flow import PromptFlow
 from flows.recovery import on_ended_from_outside
@@ -90,7 +92,7 @@ async def _run_prompt(
 def _prepared(prompt: str | Path, config: str | None, **given: Any) -> Call:
     settings = load_settings(given["cwd"], config)
     request = prepare(prompt, settings=settings, **given)
-    return Call(request, open_store(settings), pages=dashboard_address(settings))
+    return Call(settings, request, open_store(settings), pages=dashboard_address(settings))
 
 
 async def _carry_out(call: Call) -> None:
@@ -107,13 +109,17 @@ async def _carry_out(call: Call) -> None:
             teller.tell(lambda client: client.update_flow_run(flow_run_id, name=name))
         try:
             with signals_to(stopping, call.handlers):
-                async with watched(flow_run_id, stopping):
+                async with (
+                    watched(flow_run_id, stopping),
+                    telling(call.settings, call.store, call.request, warn=get_logger("atomic_flows").warning) as told,
+                ):
                     call.result = await execute(
                         call.request,
                         store=call.store,
                         run_attempt=TaskAttempts(teller),
-                        on_event=call.hear,
+                        on_event=both(call.hear, told.hear),
                         flow_run_id=call.flow_run_id,
+                        cooldowns=told.cooldowns,
                         key_is_bad=key_check(call.request.agent),
                     )
         except asyncio.CancelledError:

@@ -91,9 +91,10 @@ class Elsewhere:
         except Exception as error:
             raise self._error("fetch the run from", source, error) from error
 
-    def read(self, run_id: str) -> bytes | None:
-        """The bytes of a run's ``run.json``; None where there is none. Raises RecordError."""
-        path = f"{self._path(run_path(run_id))}/{RUN_FILE}"
+    def read(self, run_id: str, name: str = RUN_FILE) -> bytes | None:
+        """The bytes of a file of a run, by its name within the run's folder; None where there is none. Raises
+        RecordError."""
+        path = f"{self._path(run_path(run_id))}/{name}"
         try:
             return bytes(self._fs.cat_file(path))
         except FileNotFoundError:

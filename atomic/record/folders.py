@@ -242,3 +242,11 @@ def _unfit(path: Path | str, error: ValidationError) -> RecordDamaged:
 def decode_run(data: bytes, path: str) -> RunRecord:
     """The record in the bytes of the ``run.json`` at ``path``. Raises RecordDamaged."""
     return run_record(decode_object(data, path), path)
+
+
+def decode_attempt(data: bytes, path: str) -> AttemptRecord:
+    """The record in the bytes of the ``attempt.json`` at ``path``. Raises RecordDamaged."""
+    try:
+        return AttemptRecord.model_validate(decode_object(data, path))
+    except ValidationError as error:
+        raise _unfit(path, error) from error

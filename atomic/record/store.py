@@ -12,15 +12,34 @@ from typing import Any
 from atomic.errors import PlaceError, RecordDamaged, RecordError, RunNotFound
 from atomic.record.compress import LEVEL
 from atomic.record.elsewhere import Elsewhere
-from atomic.record.facts import RunRecord
-from atomic.record.files import FOLDER_MODE, encode, make_folder, place_error, read_object, write_file, write_new
-from atomic.record.folders import RunFolder, decode_run
+from atomic.record.facts import AttemptRecord, RunRecord
+from atomic.record.files import (
+    FOLDER_MODE,
+    LARGEST,
+    encode,
+    make_folder,
+    place_error,
+    read_object,
+    write_file,
+    write_new,
+)
+from atomic.record.folders import RunFolder, decode_attempt, decode_run
 from atomic.record.keys import Claim, KeyRing
-from atomic.record.layout import PROMPT_FILE, RUN_FILE, first_id, is_run_id, new_run_id, run_path
+from atomic.record.layout import (
+    ATTEMPT_FILE,
+    PROMPT_FILE,
+    RUN_FILE,
+    attempt_name,
+    first_id,
+    is_run_id,
+    new_run_id,
+    run_path,
+)
 from atomic.record.listing import Names, find_run_id, local_names, not_found, run_ids
 from atomic.record.live import LiveIndex
 from atomic.record.occupants import Occupants
 from atomic.record.owner import this_process
+from atomic.regular import read_regular
 from atomic.text import Masker
 
 _ID_TRIES = 8  # two runs of one millisecond meet once in a thousand million times
@@ -115,6 +134,34 @@ class RunStore:
             if self._elsewhere is not None and (data := self._elsewhere.read(run_id)) is not None:
                 return decode_run(data, f"{self.root}/{run_path(run_id)}/{RUN_FILE}")
         raise not_found(self._sources(), run_id)
+
+    def read_attempts(self, run: RunRecord) -> list[AttemptRecord]:
+        """The records of a run's attempts, without fetching the run; those that are missing or damaged are passed over.
+        Raises RecordError where a file system fails."""
+        path = self.spool / run_path(run.run_id)
+        found = []
+        if path.is_dir():
+            for folder in RunFolder(path, self).attempts():
+                with contextlib.suppress(RecordDamaged):
+                    found.append(folder.read())
+        elif self._elsewhere is not None:
+            for n in range(1, len(run.attempts) + 1):
+                name = f"{attempt_name(n)}/{ATTEMPT_FILE}"
+                data = self._elsewhere.read(run.run_id, name)
+                with contextlib.suppress(RecordDamaged):
+                    if data is not None:
+                        found.append(decode_attempt(data, f"{self.root}/{run_path(run.run_id)}/{name}"))
+        return found
+
+    def prompt_head(self, run_id: str, most: int) -> bytes:
+        """The first bytes of a run's prompt, without fetching the run; none where it cannot be read."""
+        path = self.spool / run_path(run_id)
+        with contextlib.suppress(OSError, RecordError):
+            if path.is_dir():
+                return read_regular(path / PROMPT_FILE, LARGEST)[:most]
+            if self._elsewhere is not None:
+                return (self._elsewhere.read(run_id, PROMPT_FILE) or b"")[:most]
+        return b""
 
     def ids(self, prefix: str = "") -> Iterator[str]:
         """The ids of all runs that begin so, the newest first. Reads no record."""

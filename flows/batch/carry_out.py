@@ -13,7 +13,6 @@ from atomic.errors import AtomicError
 from atomic.models import ModelRef
 from atomic.recovery import Recovered
 from flows.batch.budget import Meter
-from flows.batch.cooldowns import SharedCooldowns, shared_names
 from flows.batch.engine import Engine, OpenShard, directly
 from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
 from flows.batch.items import changed, origin_of, rows_of
@@ -22,6 +21,7 @@ from flows.batch.probes import Probes, askable
 from flows.batch.results import ERRORS, RESULTS, ResultFiles
 from flows.batch.stopping import Stop
 from flows.batch.webhook import send, wanted
+from flows.cooldowns import SharedCooldowns, shared_names
 from flows.database import Counts, Database, Edition, Loaded, editions, items, loading, runs
 from flows.database.runs import Recorded
 from flows.unsettled import recover_and_note

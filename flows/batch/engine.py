@@ -14,7 +14,6 @@ from atomic.runner import RunAttempt
 from atomic.session import run_attempt as run_session
 from atomic.verdict.facts import Status
 from flows.batch.budget import Meter
-from flows.batch.cooldowns import SharedCooldowns
 from flows.batch.endings import Endings, Outcome
 from flows.batch.facts import BatchProgress, BatchRequest, Ending
 from flows.batch.feed import Feed
@@ -26,6 +25,7 @@ from flows.batch.stopping import How, Stop
 from flows.batch.streak import Streak, after, broken
 from flows.batch.tracking import Pace
 from flows.batch.work import Means, Work
+from flows.cooldowns import SharedCooldowns
 from flows.database import HEARTBEAT_EVERY, Control, Counts, Database, Edition, editions, items
 
 SHARD_SIZE = 200  # items: as many task runs as one page of Prefect's UI shows at once

@@ -10,13 +10,13 @@ from dataclasses import replace
 from atomic.errors import PromptError, WorkspaceError
 from atomic.failures import FailureKind
 from atomic.policy import FallbackPolicy, Start, Wait, cooling_until, credential_key, model_key
-from flows.batch.cooldowns import SharedCooldowns
 from flows.batch.endings import Outcome
 from flows.batch.facts import BatchRequest
 from flows.batch.gate import all_wait, first_step
 from flows.batch.items import Ready, item_of, run_of
 from flows.batch.slots import Slots
 from flows.batch.work import given_up, unfit
+from flows.cooldowns import SharedCooldowns
 from flows.database import ClaimedItem, Database, Edition, items
 
 LEAST_CLAIMED = 8  # items at a time: a claim is a transaction, and more are claimed when half of them have begun

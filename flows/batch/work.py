@@ -27,10 +27,10 @@ from atomic.runner.recording import recorded_result
 from atomic.session import AttemptSpec, Progress
 from atomic.verdict.facts import Status, Usage
 from flows.batch.budget import NOTHING, Meter, together
-from flows.batch.cooldowns import RunCooldowns, SharedCooldowns
 from flows.batch.endings import Outcome
 from flows.batch.items import Ready
 from flows.batch.slots import Slots
+from flows.cooldowns import RunCooldowns, SharedCooldowns
 from flows.database import ClaimedItem
 
 # Seconds that a run waits in its place: the delay before a retry. For longer the item is parked.

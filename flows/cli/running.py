@@ -12,14 +12,15 @@ from atomic.processes import adopting_orphans
 from atomic.project_trust import skipped_files
 from atomic.providers import key_check
 from atomic.record import RunStore
-from atomic.runner import RunRequest, choose_policy, execute, open_store, prepare
+from atomic.runner import OnEvent, RunRequest, RunResult, choose_policy, execute, open_store, prepare
 from atomic.settings import Settings, load_settings
 from atomic.text import printable
-from flows.cli.output import DIM, paint, say, write, write_json
+from flows.cli.output import DIM, YELLOW, paint, say, write, write_json
 from flows.cli.progress import progress_for, recorded
 from flows.cli.run import Asked
 from flows.cli.signals import Stopped, until_stopped
 from flows.cli.summary import Outcome, exit_code, tell, tell_recovered
+from flows.history.telling import both, telling
 from flows.unsettled import recover_and_note
 
 
@@ -79,12 +80,27 @@ def _direct(settings: Settings, request: RunRequest, store: RunStore) -> Outcome
     """The run without Prefect."""
     tell_recovered(asyncio.run(recover_and_note(store, adopt=settings.adopt)))
     with progress_for(sys.stderr) as progress:
-        work = execute(request, store=store, on_event=progress, key_is_bad=key_check(request.agent))
+        work = _recorded_and_told(settings, request, store, progress)
         try:
             result = asyncio.run(until_stopped(work, signals=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
         except Stopped as stopped:
             return Outcome(recorded(store, progress), stopped.code)
     return Outcome(result, exit_code(result))
+
+
+async def _recorded_and_told(settings: Settings, request: RunRequest, store: RunStore, progress: OnEvent) -> RunResult:
+    async with telling(settings, store, request, warn=_warn) as told:
+        return await execute(
+            request,
+            store=store,
+            on_event=both(progress, told.hear),
+            cooldowns=told.cooldowns,
+            key_is_bad=key_check(request.agent),
+        )
+
+
+def _warn(text: str) -> None:
+    say(f"{paint('warning:', YELLOW)} {printable(text)}")
 
 
 def _show(asked: Asked, outcome: Outcome, policy: FallbackPolicy, name: str) -> None:

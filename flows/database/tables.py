@@ -231,6 +231,14 @@ run_labels = Table(
     sqlite_with_rowid=False,
 )
 
+# Up to which run the records of a place have been looked through for runs that the database does not have.
+caught_up = Table(
+    "caught_up",
+    metadata,
+    Column("root", Words, primary_key=True),
+    Column("run_id", RunId, nullable=False),
+)
+
 # What the runs of a past day came to, by the days of one time zone. Made when it is asked for, dropped when a run of
 # that day is written: whatever is here is what the rows say.
 days = Table(

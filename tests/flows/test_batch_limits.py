@@ -15,7 +15,7 @@ from atomic.failures import FailureKind
 from atomic.models import ModelRef
 from atomic.policy import model_key
 from flows.batch import Ending, probes, work
-from flows.batch.cooldowns import SharedCooldowns, shared_names
+from flows.cooldowns import SharedCooldowns, shared_names
 from flows.database import Cooldown, Database, cooldowns
 from tests.agents import answer
 from tests.flows.batches import Batch, batch, fails, until  # noqa: F401 - a fixture

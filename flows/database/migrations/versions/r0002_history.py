@@ -27,6 +27,12 @@ def upgrade() -> None:
     _widen()
     _make_labels()
     _make_days()
+    op.create_table(
+        "caught_up",
+        sa.Column("root", sa.Text, nullable=False),
+        sa.Column("run_id", RUN_ID, nullable=False),
+        sa.PrimaryKeyConstraint("root", name="pk_caught_up"),
+    )
     _fill(op.get_bind())
 
 

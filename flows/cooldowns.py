@@ -1,4 +1,5 @@
-"""Cooldowns that all batches share through the database: read once a second, written at once."""
+"""Cooldowns that all runs share through the database: a batch reads them once a second, a single run when it begins;
+each writes what it finds at once."""
 
 from __future__ import annotations
 
@@ -136,6 +137,10 @@ class RunCooldowns(MutableMapping[str, float]):
     def __setitem__(self, key: str, until: float) -> None:
         last = self.last
         self._shared.put(key, until, last.kind if last else None, last.message if last else "")
+
+    async def written(self) -> None:
+        """Wait for what is being written."""
+        await self._shared.written()
 
     def __delitem__(self, key: str) -> None:
         raise TypeError("a cooldown ends by itself")
