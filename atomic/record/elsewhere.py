@@ -102,6 +102,16 @@ class Elsewhere:
         except Exception as error:
             raise self._error("read", path, error) from error
 
+    def remove(self, run_id: str) -> None:
+        """Remove a run; one that is not there is no error. Raises RecordError."""
+        path = self._path(run_path(run_id))
+        try:
+            self._fs.rm(path, recursive=True)
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self._error("remove", path, error) from error
+
     def names(self, folder: PurePosixPath) -> Iterator[str]:
         """The names in a folder, in no order; none where there is no such folder. Raises RecordError."""
         path = self._path(folder)

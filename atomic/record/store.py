@@ -204,6 +204,26 @@ class RunStore:
         """Give back a claimed key that no run was created for."""
         self.keys.release(key)
 
+    def remove(self, run_id: str) -> None:
+        """Remove a run that has ended, for good, and free its key. One that is not there, or only in part, is no error:
+        to be called again after a kill. Raises RecordError, PlaceError."""
+        path = self.spool / run_path(run_id)
+        gone = path.with_name(f".{run_id}.removed")  # a reader finds the whole run, or none
+        with contextlib.suppress(RunNotFound, RecordDamaged):
+            run = self.read(run_id)
+            if run.key is not None:
+                self.keys.forget(run.key, run_id)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                path.rename(gone)
+            for folder in (gone, self.home / "fetched" / run_id):
+                if folder.is_dir():
+                    shutil.rmtree(folder)
+        except OSError as error:
+            raise place_error(error, path, "remove") from error
+        if self._elsewhere is not None:
+            self._elsewhere.remove(run_id)
+
     def put_away(self, folder: RunFolder) -> None:
         """Move a finished run to where finished runs are kept, now or, if that fails, later; it is no longer open."""
         if self._elsewhere is not None:

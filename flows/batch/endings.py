@@ -27,6 +27,7 @@ class Outcome:
     result: RunResult
     run: RunRecord | None = None
     attempts: tuple[AttemptRecord, ...] = ()
+    prompt: str | None = None  # its beginning, without secrets
 
     @property
     def decided(self) -> bool:
@@ -84,10 +85,10 @@ class Endings:
 def write(database: Database, edition: Edition, files: ResultFiles, outcomes: Sequence[Outcome]) -> set[int]:
     """Write what items came to. Returns the ids of those that were this process's to end. Raises DatabaseError,
     EditionLost, PlaceError, RecordError."""
+    known = [Recorded(one.run, one.attempts, one.result.record, one.prompt) for one in outcomes if one.run is not None]
+    runs.record_runs(database, known)
     ended = []
     lines: dict[int, tuple[Status, str]] = {}
-    known = [Recorded(one.run, one.attempts, one.result.record) for one in outcomes if one.run is not None]
-    runs.record_runs(database, known)
     for outcome in outcomes:
         result, item = outcome.result, outcome.item
         line = result_line(item.custom_id, result) if outcome.decided else ""

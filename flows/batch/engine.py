@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from atomic.processes import Steady
 from atomic.providers import key_check
 from atomic.runner import RunAttempt
+from atomic.session import masker_for
 from atomic.session import run_attempt as run_session
 from atomic.verdict.facts import Status
 from flows.batch.budget import Meter
@@ -27,6 +28,7 @@ from flows.batch.tracking import Pace
 from flows.batch.work import Means, Work
 from flows.cooldowns import SharedCooldowns
 from flows.database import HEARTBEAT_EVERY, Control, Counts, Database, Edition, editions, items
+from flows.history.copying import note_running
 
 SHARD_SIZE = 200  # items: as many task runs as one page of Prefect's UI shows at once
 PACE_WINDOW = 300.0  # seconds over which a batch's own rate is told
@@ -116,6 +118,7 @@ class Engine:
         )
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._works: dict[int, Work] = {}
+        self._noted: set[str] = set()  # runs at work that the history knows of
         self._pace = Pace(PACE_WINDOW)
         self._streak = Streak()
         self._begun_at = time.monotonic()
@@ -307,6 +310,7 @@ class Engine:
             self._obey(await self._database.apart(editions.heartbeat, self.edition))
             await self._cooldowns.refresh()
             self._probes.look()
+            await self._note_running()
             await asyncio.to_thread(self._files.sync)
             now = time.monotonic()
             if self._parked and now - self._counted_at >= COUNT_EVERY:
@@ -316,6 +320,15 @@ class Engine:
                 with contextlib.suppress(Exception):  # whoever watches a batch must not break it
                     self._on_progress(self.progress())
             await asyncio.sleep(HEARTBEAT_EVERY)
+
+    async def _note_running(self) -> None:
+        """Let the history know of runs that take longer than a moment; the others it has when they end."""
+        at_work = {work.run_id for work in self._works.values() if work.run_id is not None}
+        new = sorted(at_work - self._noted)
+        self._noted = at_work
+        if new:
+            masker = masker_for(self.request.form.agent)
+            await self._database.apart(note_running, self.request.store, new, masker)
 
     def _obey(self, control: Control) -> None:
         if control == "stop":

@@ -21,10 +21,11 @@ from atomic.runner import (
     RunEnded,
     RunEvent,
     RunResult,
+    RunStarted,
     execute,
 )
 from atomic.runner.recording import recorded_result
-from atomic.session import AttemptSpec, Progress
+from atomic.session import AttemptSpec, Progress, masker_for
 from atomic.verdict.facts import Status, Usage
 from flows.batch.budget import NOTHING, Meter, together
 from flows.batch.endings import Outcome
@@ -32,6 +33,7 @@ from flows.batch.items import Ready
 from flows.batch.slots import Slots
 from flows.cooldowns import RunCooldowns, SharedCooldowns
 from flows.database import ClaimedItem
+from flows.history.copying import head_of
 
 # Seconds that a run waits in its place: the delay before a retry. For longer the item is parked.
 PARK_FROM = 10.0
@@ -72,6 +74,7 @@ class Work:
         self._before = NOTHING  # what the attempts that have ended used
         self._model: ModelRef | None = None
         self._ended: RunEnded | None = None
+        self.run_id: str | None = None  # of the run that is at work
 
     async def to_its_end(self, flow_run_id: str | None) -> Outcome | None:
         """Carry the run out. None where nothing came of it that could be written. A cancelled run is an outcome. Raises
@@ -100,7 +103,10 @@ class Work:
 
     def _outcome(self) -> Outcome | None:
         ended = self._ended
-        return None if ended is None else Outcome(self._item, ended.result, ended.run, ended.attempts)
+        if ended is None:
+            return None
+        prompt = head_of(self._request.prompt, masker_for(self._request.agent))
+        return Outcome(self._item, ended.result, ended.run, ended.attempts, prompt)
 
     def _used(self) -> Usage:
         return NOTHING if self._ended is None else self._ended.result.usage
@@ -148,7 +154,10 @@ class Work:
             self._cooldowns.last = event.verdict
             self._before = together(self._before, event.verdict.usage)
             self._count(NOTHING)
+        elif isinstance(event, RunStarted):
+            self.run_id = event.run_id
         elif isinstance(event, RunEnded):
+            self.run_id = None
             self._ended = event
 
     def _count(self, usage: Usage) -> None:

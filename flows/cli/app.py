@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli import history, policies, reading
+from flows.cli import history, history_stats, history_upkeep, policies, reading
 from flows.cli.apply import apply
 from flows.cli.batch import batch
 from flows.cli.control import pause, resume
@@ -48,6 +48,10 @@ record.command()(reading.cat)
 app.add_typer(record, name="record", rich_help_panel=LOOK)
 runs.command("list")(history.list_)
 runs.command()(history.show)
+runs.command()(history_stats.stats)
+runs.command()(history_upkeep.export)
+runs.command()(history_upkeep.rebuild)
+runs.command()(history_upkeep.prune)
 app.add_typer(runs, name="history", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(dashboard)
 app.command(rich_help_panel=SERVER)(up)

@@ -40,6 +40,15 @@ def run_key(batch: str, edition: str, custom_id: str, digest: str, round_: int) 
     return f"batch/{batch}/{edition}/{custom_id}/{digest}/{round_}"
 
 
+def of_run_key(key: str, batch: str, edition: str, custom_id: str) -> tuple[str, int] | None:
+    """The digest and the round in a key of :func:`run_key`; None for any other key."""
+    begin = f"batch/{batch}/{edition}/{custom_id}/"
+    digest, slash, round_ = key.removeprefix(begin).rpartition("/")
+    if not (key.startswith(begin) and slash and round_.isdecimal()):
+        return None
+    return digest, int(round_)
+
+
 def claim(
     database: Database, edition: Edition, n: int, *, shard: int | None = None, now: float | None = None
 ) -> list[ClaimedItem]:

@@ -155,6 +155,7 @@ def _run_row(one: Recorded, before: tuple[Mapping[str, Any], object] | None) -> 
         "host": run.owner.host if run.owner else None,
         "user": run.owner.user if run.owner else None,
         "prompt": kept if one.prompt is None else one.prompt[:PROMPT_HEAD],
+        "last_model": one.attempts[-1].model if one.attempts else None,
         "hopped": labels.hopped(run.status, first_model, run.answered_by),
         "took": bucket_of(_between(run.created_at, run.ended_at)),
     }

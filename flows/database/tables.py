@@ -178,6 +178,7 @@ runs = Table(
     Column("host", Words),
     Column("user", Words),
     Column("prompt", Words, nullable=False, server_default=""),  # its beginning, for listings and for looking for words
+    Column("last_model", Words),  # the one asked last
     Column("hopped", Boolean, nullable=False, server_default=false()),  # answered by another than the first model
     Column("took", Integer),  # bucket of its seconds: see flows.database.buckets
     Index(None, "batch", "edition"),

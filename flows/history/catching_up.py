@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from atomic.errors import RecordDamaged, RecordError, RunNotFound
 from atomic.record import RunStore
-from atomic.record.layout import first_id, is_run_id, run_path
+from atomic.record.layout import first_id, is_run_id
 from atomic.text import Masker
 from flows.database import Database
 from flows.database.labels import Label
@@ -19,6 +19,7 @@ from flows.database.runs import Recorded, record_runs, remove
 from flows.database.tables import caught_up, labels, run_labels
 from flows.database.tables import runs as r
 from flows.history.copying import recorded
+from flows.history.pruning import finish_prunes, places
 from flows.history.snapshots import time_of
 
 # Seconds before the newest run that was seen: a record of another machine may come later to where all are kept.
@@ -43,6 +44,7 @@ def catch_up(
 ) -> CaughtUp:
     """Bring the history in line with the records of a store. ``masker`` hides secrets in the beginnings of prompts.
     What cannot be read is told to ``on_damaged``. Raises DatabaseError, PlaceError."""
+    pruned = finish_prunes(database, store)
     ended, gone = _follow_running(database, store, masker, on_damaged)
     mark = _mark(database, store)
     begun = time_of(mark) if mark else None
@@ -64,7 +66,7 @@ def catch_up(
         found += len(entries)
     if newest != mark and not away:
         _set_mark(database, store, newest)
-    return CaughtUp(found, ended, gone)
+    return CaughtUp(found, ended, gone + pruned)
 
 
 def read(store: RunStore, ids: Iterable[str], masker: Masker, on_damaged: OnDamaged) -> Iterator[Recorded]:
@@ -96,7 +98,7 @@ def _follow_running(database: Database, store: RunStore, masker: Masker, on_dama
         try:
             run = store.read(row.run_id)
         except RunNotFound:
-            if row.record in _places(store, row.run_id):  # those of other stores are not ours to judge
+            if row.record in places(store, row.run_id):  # those of other stores are not ours to judge
                 gone.append(row.run_id)
         except RecordError as error:
             on_damaged(error)
@@ -108,11 +110,6 @@ def _follow_running(database: Database, store: RunStore, masker: Masker, on_dama
         with database.writing() as connection:
             remove(database, connection, gone)
     return sum(one.run.ended for one in entries), len(gone)
-
-
-def _places(store: RunStore, run_id: str) -> set[str]:
-    path = run_path(run_id)
-    return {str(store.spool / path), f"{store.root.rstrip('/')}/{path}"}
 
 
 def _missing(database: Database, ids: Sequence[str]) -> list[str]:

@@ -61,6 +61,7 @@ class RunRow:
     kind: str | None
     message: str
     first_model: str | None  # with its level; None: the agent's own default
+    last_model: str | None  # the one asked last
     answered_by: str | None
     hopped: bool  # answered by another than the first model
     attempts: int

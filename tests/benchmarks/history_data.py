@@ -164,6 +164,7 @@ def _add(some: Made, at: float, end: float, chance: random.Random, begun: Begun)
         "host": "ci",
         "user": "ci",
         "prompt": f"{chance.choice(VERBS)} repository {chance.randrange(5000)}. Answer in a table, shortest first.",
+        "last_model": steps[-1]["model"],
         "hopped": hopped(status, steps[0]["model"], answered_by),
         "took": None if running else bucket_of(clock + 0.02 - at),
     }

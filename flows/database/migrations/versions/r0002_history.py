@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -39,6 +40,7 @@ def upgrade() -> None:
 def _widen() -> None:
     op.drop_index("ix_runs_created_at", "runs")
     op.add_column("runs", sa.Column("prompt", sa.Text, nullable=False, server_default=""))
+    op.add_column("runs", sa.Column("last_model", sa.Text))
     op.add_column("runs", sa.Column("hopped", sa.Boolean, nullable=False, server_default=sa.false()))
     op.add_column("runs", sa.Column("took", sa.Integer))
     op.add_column("attempts", sa.Column("asked", sa.Text))
@@ -122,17 +124,16 @@ def _fill(connection: sa.Connection) -> None:
     ):
         first, last = rows[0]["run_id"], rows[-1]["run_id"]
         steps = sa.select(a).where(a.c.run_id.between(first, last)).order_by(a.c.run_id, a.c.n)
-        attempts = {
-            of: list(those) for of, those in groupby(connection.execute(steps).mappings(), lambda s: s["run_id"])
-        }
-        changed = [_run(dict(row)) for row in rows]
-        connection.execute(_change(r, ["hopped", "took"], ["run_id"]), changed)
-        if many := [_attempt(dict(step)) for those in attempts.values() for step in those]:
+        found = map(dict, connection.execute(steps).mappings())
+        attempts = {of: list(those) for of, those in groupby(found, lambda step: step["run_id"])}
+        changed = [_run(dict(row), attempts.get(row["run_id"], ())) for row in rows]
+        connection.execute(_change(r, ["last_model", "hopped", "took"], ["run_id"]), changed)
+        if many := [_attempt(step) for those in attempts.values() for step in those]:
             connection.execute(_change(a, ["asked", "took", "waited"], ["run_id", "n"]), many)
         pairs = []
         for row, new in zip(rows, changed, strict=True):
             whole = {**row, "hopped": new["b_hopped"]}
-            for one in sorted(labels_of(whole, map(dict, attempts.get(row["run_id"], ())))):
+            for one in sorted(labels_of(whole, attempts.get(row["run_id"], ()))):
                 if one not in known:
                     made = label.insert().values(what=one[0], value=one[1]).returning(label.c.id)
                     known[one] = connection.execute(made).scalar_one()
@@ -146,9 +147,10 @@ def _change(table: sa.Table, names: list[str], by: list[str]) -> sa.Update:
     return sa.update(table).where(*these).values({name: sa.bindparam(f"b_{name}") for name in names})
 
 
-def _run(row: dict[str, Any]) -> dict[str, Any]:
+def _run(row: dict[str, Any], attempts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return _bound(
         run_id=row["run_id"],
+        last_model=attempts[-1]["model"] if attempts else None,
         hopped=hopped(row["status"], row["first_model"], row["answered_by"]),
         took=_bucket(row["created_at"], row["ended_at"]),
     )
