@@ -1,0 +1,142 @@
+"""How fast the history's queries are on a large database, made by tests.benchmarks.history_data.
+
+    uv run python -m tests.benchmarks.history [--runs 1000000] [--rounds 20] [WHERE]
+
+Each query is asked so many times, with other filters and cursors each time, and its 95th percentile is held against the
+target. What is made once (the figures of past days) is measured by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+from flows import history
+from flows.database import Database
+from flows.history import RunFilter
+from flows.history.zones import day_of, local_zone
+from tests.benchmarks.history_data import BATCHES, DAY, PRICES, TAGS, make
+from tests.benchmarks.report import Row, report
+
+TARGET = 200.0  # ms
+LIST_TARGET = 1.0  # seconds, the whole command
+LIMIT = 50
+
+Query = Callable[[], object]
+
+
+def queries(database: Database, now: float, chance: random.Random) -> dict[str, Query]:
+    """What the pages and commands ask, by name."""
+    models = list(PRICES)
+
+    def since() -> float:
+        return now - chance.choice((1, 7, 30)) * DAY
+
+    def pages(asked: RunFilter) -> object:
+        found = history.runs_page(database, asked, limit=LIMIT)
+        return found.next and history.runs_page(database, asked, after=found.next, limit=LIMIT)
+
+    every = RunFilter()
+    return {
+        "runs, two pages": lambda: pages(RunFilter()),
+        "runs, deep": lambda: history.runs_page(database, every, after=_cursor(database, now, chance), limit=LIMIT),
+        "runs that failed": lambda: pages(RunFilter(status=("failed",))),
+        "runs by kind": lambda: pages(RunFilter(kind=(chance.choice(("quota", "refusal", "overflow")),))),
+        "runs by model": lambda: pages(RunFilter(model=(chance.choice(models),))),
+        "runs by provider": lambda: pages(RunFilter(provider=("openrouter",))),
+        "runs by tag": lambda: pages(RunFilter(tag=(chance.choice(TAGS),))),
+        "runs by two tags and kind": lambda: pages(RunFilter(tag=("urgent", "docs"), kind=("refusal",))),
+        "runs of a batch": lambda: pages(RunFilter(batch=chance.choice(BATCHES))),
+        "runs of an edition": lambda: pages(RunFilter(batch=BATCHES[0], edition=_edition(now, chance))),
+        "runs by name": lambda: pages(RunFilter(name="fix-17*")),
+        "runs not by the first model": lambda: pages(RunFilter(hopped=True)),
+        "runs by text": lambda: pages(RunFilter(text="repository 4711")),
+        "overview, all time": lambda: history.overview(database, every),
+        "overview, 1 to 30 days": lambda: history.overview(database, RunFilter(since=since())),
+        "overview of a model": lambda: history.overview(database, RunFilter(model=(chance.choice(models),))),
+        "overview of a batch": lambda: history.overview(database, RunFilter(batch=chance.choice(BATCHES))),
+        "outcomes by day, all time": lambda: history.outcomes_by_day(database, every),
+        "outcomes by day, 30 days": lambda: history.outcomes_by_day(database, RunFilter(since=now - 30 * DAY)),
+        "spend by day, 30 days": lambda: history.spend_by_day(database, RunFilter(since=now - 30 * DAY)),
+        "cost by model, all time": lambda: history.cost_by_model(database, every),
+        "hops, all time": lambda: history.hops(database, every),
+        "kinds, all time": lambda: history.kinds(database, every),
+        "durations, all time": lambda: history.durations(database, every),
+        "health": lambda: history.health(database, now),
+        "facets": lambda: history.facets(database),
+        "batches": lambda: history.batches_page(database, limit=20),
+        "editions of a batch": lambda: history.editions_of(database, chance.choice(BATCHES)),
+        "day against day": lambda: history.compare(database, *_two_days(now)),
+    }
+
+
+def _cursor(database: Database, now: float, chance: random.Random) -> str:
+    until = now - chance.random() * 300 * DAY
+    return history.runs_page(database, RunFilter(until=until), limit=1).rows[0].run_id
+
+
+def _edition(now: float, chance: random.Random) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(now - chance.randrange(60) * DAY))
+
+
+def _two_days(now: float) -> tuple[date, date]:
+    return day_of(now - DAY, local_zone()), day_of(now - 8 * DAY, local_zone())
+
+
+def p95(query: Query, rounds: int) -> float:
+    """The 95th percentile of so many calls, in milliseconds."""
+    taken = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        query()
+        taken.append(time.perf_counter() - begun)
+    return sorted(taken)[max(0, round(0.95 * rounds) - 1)] * 1000
+
+
+def list_seconds(file: Path) -> float:
+    """How long `history list` takes on a database, the whole process."""
+    command = [sys.executable, "-c", "from flows.cli import main; main()", "history", "list"]
+    with tempfile.TemporaryDirectory() as home:
+        env = {"PATH": "/usr/bin:/bin", "ATOMIC_FLOWS_HOME": home, "ATOMIC_FLOWS_HISTORY__URL": f"sqlite:///{file}"}
+        best = float("inf")
+        for _ in range(3):
+            begun = time.perf_counter()
+            subprocess.run(command, env=env, check=True, capture_output=True, cwd=home)
+            best = min(best, time.perf_counter() - begun)
+    return best
+
+
+def main() -> int:
+    """Measure. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("where", nargs="?", help="a database that has been made; by default one is made and removed")
+    parser.add_argument("--runs", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        where = given.where or f"{folder}/history.db"
+        database = Database.open(where if "://" in where else f"sqlite:///{Path(where).absolute()}", home=Path(folder))
+        if given.where is None:
+            make(database, given.runs)
+        found = history.runs_page(database, RunFilter(), limit=1).rows
+        now = found[0].created_at if found else time.time()
+        begun = time.perf_counter()
+        history.overview(database, RunFilter())
+        rows = [Row("the figures of past days, once", time.perf_counter() - begun, "s")]
+        for name, query in queries(database, now, random.Random(1)).items():
+            rows.append(Row(name, p95(query, given.rounds), "ms", TARGET))
+        database.close()
+        if "://" not in where:
+            rows.append(Row("history list, the command", list_seconds(Path(where).absolute()), "s", LIST_TARGET))
+        return report(f"queries on {given.runs:,} runs, 95th percentile of {given.rounds}", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
