@@ -11,7 +11,7 @@ from atomic.agent import Agent
 from atomic.models import ModelRef
 from atomic.policy import credential_key, model_key
 from atomic.providers import Access, Answer, Credentials, ask_all
-from flows.batch.cooldowns import SharedCooldowns
+from flows.cooldowns import SharedCooldowns
 
 PROBE_LIMIT = 3.0  # seconds for an answer: meanwhile nothing begins with that provider
 FIRST_PAUSE = 15.0  # seconds that a cooldown is made longer by at first; providers' own windows are a minute
