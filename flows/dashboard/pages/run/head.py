@@ -50,7 +50,8 @@ def _outcome(run: RunFound, record: RunRecord, masker: Masker) -> None:
             el("span", f"by {masker(record.answered_by or OWN_MODEL)}", "by")
         seconds = (record.ended_at or time.time()) - record.created_at
         figures = [several(len(run.attempts), "attempt"), duration(seconds)]
-        figures += [f"{count(record.usage.tokens)} tokens", money(record.cost_usd)]
+        if record.ended:  # until then nothing is summed up
+            figures += [f"{count(record.usage.tokens)} tokens", money(record.cost_usd)]
         el("span", " · ".join(figures), "muted")
     if sentence := story(run, record):
         el("p", masker(sentence), "story")

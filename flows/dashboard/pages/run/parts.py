@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atomic.text import Masker
 from flows.cli.figures import several
+from flows.cli.spoken import spoken
 from flows.dashboard.elements import el, link, pill
 from flows.dashboard.outcomes import family_of, words
 from flows.dashboard.pages.run.head import OWN_MODEL, trail
@@ -21,7 +22,7 @@ def show_attempt_head(run: RunFound, one: AttemptFound, masker: Masker, here: st
     with el("div", None, "verdict"):
         pill(family_of(one.status, one.kind), words(one.status, one.kind))
         if one.message:
-            el("span", masker(folded(one.message, 600)[0]), "story")
+            el("span", masker(folded(spoken(one.message), 600)[0]), "story")
     with el("nav", None, "tabs", aria_label="Ways to look at the attempt"):
         for name, path in (("Transcript", base), ("Raw events", f"{base}/events")):
             link(name, path, aria_current="page" if name == here else False)

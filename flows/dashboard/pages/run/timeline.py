@@ -13,6 +13,7 @@ from atomic.record import RunRecord
 from atomic.text import Masker, one_line
 from atomic.verdict import Verdict
 from flows.cli.figures import count, duration, money, several
+from flows.cli.spoken import spoken
 from flows.dashboard.elements import el, link, moment, pill, set_text
 from flows.dashboard.outcomes import family_of, words
 from flows.dashboard.outline import Entry, Sort
@@ -86,7 +87,7 @@ def _attempt(run: RunFound, one: AttemptFound, told: Told | None, masker: Masker
             _when(one)
         _bar(run, one)
         if one.message:
-            el("p", masker(one_line(one.message, MESSAGE)), "message")
+            el("p", masker(one_line(spoken(one.message), MESSAGE)), "message")
         if one.summary is not None and one.summary.retry_at is not None:
             with el("p", None, "muted"):
                 el("span", "Not again before ")
