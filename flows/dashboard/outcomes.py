@@ -50,3 +50,10 @@ def words(status: str | None, kind: str | None) -> str:
     if status == "answered":
         return "answered"
     return (kind or "failed").replace("_", " ") if status == "failed" else "running"
+
+
+def pattern_of(kind: str) -> int:
+    """Which of the patterns a kind has, so that kinds of one family, which share a colour, can be told apart."""
+    family = family_of("failed", kind)
+    alike = [str(one) for one in Kind if family_of("failed", one) is family]
+    return alike.index(kind) if kind in alike else len(alike)

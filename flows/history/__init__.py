@@ -31,11 +31,13 @@ from flows.history.facts import (
     ModelHealth,
     Overview,
     Page,
+    Rank,
+    RankedPage,
     RunFilter,
     RunRow,
 )
 from flows.history.health import facets, health
-from flows.history.pages import attempts_of, run_row, runs_page
+from flows.history.pages import attempts_of, ranked_page, run_row, run_rows, runs_page
 from flows.history.sums import cost_by_model, durations, hops, kinds, outcomes_by_day, overview, spend_by_day
 from flows.history.zones import local_zone
 
@@ -59,6 +61,8 @@ __all__ = [
     "ModelHealth",
     "Overview",
     "Page",
+    "Rank",
+    "RankedPage",
     "RunFilter",
     "RunRow",
     "attempts_of",
@@ -74,7 +78,9 @@ __all__ = [
     "local_zone",
     "outcomes_by_day",
     "overview",
+    "ranked_page",
     "run_row",
+    "run_rows",
     "runs_page",
     "spend_by_day",
 ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 from flows.database import Control, Counts, EditionStatus
 
 ANSWERED = "answered"  # stands among the kinds of failure where outcomes are counted
 RUNNING = "running"
+Rank = Literal["cost", "time"]
 Cursor = str  # the id of the last run of a page: ids sort by time, so the next page begins below it
 
 
@@ -134,6 +135,17 @@ class Page:
     next: Cursor | None
     total: int | None  # of all runs that are meant; None where counting them would take long
     looked_back_to: float | None = None  # None: as far as was needed
+    newer: Cursor | None = None  # above which the page before it begins; None where this is the first one
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPage:
+    """Runs, those that cost or took most first. ``next``: how many to pass over for the next page; None where there are
+    no more."""
+
+    rows: tuple[RunRow, ...]
+    next: int | None
+    looked_back_to: float | None = None  # None: all that are meant were compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,22 +54,34 @@ class Meaning:
         others = [one for one in self.sets if one != self.lead]
         return [*(_labelled(one) for one in others), *self.rest]
 
-    def led(self, n: int, *, low: str | None = None, high: str | None = None) -> Select[str]:
-        """The ids of the newest ``n`` runs that the lead names, the newest first."""
+    def led(self, n: int, *, low: str | None = None, high: str | None = None, up: bool = False) -> Select[str]:
+        """The ids of the newest ``n`` runs that the lead names, the newest first; ``up``: of the oldest ones, the
+        oldest first."""
         low, high = low or self.low, high or self.high
         if self.lead is None:
-            return select(r.c.run_id).where(*between(r.c.run_id, low, high)).order_by(r.c.run_id.desc()).limit(n)
+            some = select(r.c.run_id).where(*between(r.c.run_id, low, high))
+            return some.order_by(by_time(r.c.run_id, up=up)).limit(n)
         parts = [
             select(of_run.c.run_id)
             .where(of_run.c.label_id == label, *between(of_run.c.run_id, low, high))
-            .order_by(of_run.c.run_id.desc())
+            .order_by(by_time(of_run.c.run_id, up=up))
             .limit(n)
             for label in self.lead
         ]
         if len(parts) == 1:
             return parts[0]
         merged = union_all(*(select(part.subquery().c.run_id) for part in parts)).subquery()
-        return select(merged.c.run_id).distinct().order_by(merged.c.run_id.desc()).limit(n)
+        return select(merged.c.run_id).distinct().order_by(by_time(merged.c.run_id, up=up)).limit(n)
+
+
+def by_time(column: ColumnElement[str], *, up: bool) -> ColumnElement[str]:
+    """The order of ids: the newest first; ``up``: the oldest."""
+    return column.asc() if up else column.desc()
+
+
+def above(run_id: str) -> str:
+    """What sorts behind this id, and before every later one: they are all of one length."""
+    return run_id + LAST
 
 
 def between(column: ColumnElement[str], low: str, high: str) -> list[ColumnElement[bool]]:
@@ -77,9 +89,12 @@ def between(column: ColumnElement[str], low: str, high: str) -> list[ColumnEleme
     return [*([column >= low] if low else []), *([column < high] if high != LAST else [])]
 
 
-def meaning(connection: Connection, asked: RunFilter, *, after: Cursor | None = None) -> Meaning:
-    """What a filter means in this database, below a cursor."""
+def meaning(
+    connection: Connection, asked: RunFilter, *, after: Cursor | None = None, before: Cursor | None = None
+) -> Meaning:
+    """What a filter means in this database, below the one cursor and above the other."""
     low = "" if asked.since is None else first_id(asked.since)
+    low = low if before is None else max(above(before), low)
     high = LAST if asked.until is None else first_id(asked.until)
     high = high if after is None else min(after, high)
     found = [_ids(connection, what, values) for what, values in _labels(asked)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from flows.dashboard.pages import errors, run, runs
+from flows.dashboard.pages import batches, errors, overview, run, runs
 from flows.dashboard.sources import Sources
 
 
 def register(app: FastAPI, sources: Sources) -> None:
     """Make all pages known: to NiceGUI, and what is no page to ``app``."""
     errors.register()
+    overview.register(sources)
     runs.register(sources)
+    batches.register(sources)
     run.register(app, sources)
