@@ -76,7 +76,12 @@ def stacked(days: Sequence[date], series: Sequence[Series], *, unit: str) -> dic
         "xAxis": {
             "type": "category",
             "data": [day_name(day, today) for day in days],
-            "axisLabel": {**muted, "hideOverlap": True, ":formatter": "(day) => day.replace(' ', '\\n')"},
+            "axisLabel": {
+                **muted,
+                "lineHeight": 14,
+                "hideOverlap": True,
+                ":formatter": "(day) => day.replace(' ', '\\n')",
+            },
             "axisTick": {"show": False},
             "axisLine": {"lineStyle": {"color": "var(--line)"}},
         },

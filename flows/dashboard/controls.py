@@ -43,7 +43,7 @@ async def from_history(look: Callable[[], _Facts]) -> _Facts | None:
 
 def show_window(question: Question, path: str, zone: tzinfo, windows: Sequence[str] = tuple(WINDOWS)) -> None:
     """The time, as links, and days of one's own choice."""
-    with el("nav", None, "window", aria_label="Time"):
+    with el("div", None, "window", role="group", aria_label="Time"):
         for name in windows:
             here = question.window.name == name
             label = "All" if name == "all" else name.replace("h", " h").replace("d", " d")
@@ -76,7 +76,7 @@ def show_window(question: Question, path: str, zone: tzinfo, windows: Sequence[s
 def show_filter(question: Question, path: str, facets: Facets, *, orders: bool) -> None:
     """The filter as a form, then what is chosen, each with a way to leave it out."""
     chosen = list(question.chosen())
-    with el("details", None, "filter", open=bool(chosen) or False):
+    with el("details", None, "filter"):
         el("summary", f"Filter ({len(chosen)})" if chosen else "Filter")
         with el("form", None, "fields", method="get", action=path, data_asks=True, role="search"):
             _kept(question.window.pairs)
@@ -108,6 +108,17 @@ def show_filter(question: Question, path: str, facets: Facets, *, orders: bool) 
                     el("span", ", leave this out", "unseen")
     for problem in question.problems:
         el("p", problem, "warning", role="status")
+
+
+def show_ways(before: str | None, after: str | None, names: tuple[str, str] = ("Newer", "Older")) -> None:
+    """The ways to the page before and the page after, where there are any."""
+    if before is None and after is None:
+        return
+    with el("nav", None, "pages", aria_label="Pages"):
+        if before is not None:
+            link(f"← {names[0]}", before, rel="prev")
+        if after is not None:
+            link(f"{names[1]} →", after, rel="next")
 
 
 def _values(question: Question, name: str) -> list[str]:

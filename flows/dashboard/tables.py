@@ -47,4 +47,5 @@ def bar(part: float, classes: str = "", /, *, of: float = 1.0) -> None:
     """A bar as long as a part of the longest; the figure stands beside it, so this is for the eye only."""
     width = min(max(part / of, 0.0), 1.0) if of > 0 else 0.0
     with el("span", None, "length", aria_hidden="true"):
-        el("span", None, f"filled {classes}").style(f"width:{width:.2%}")
+        if width:
+            el("span", None, f"filled {classes}").style(f"width:{width:.2%}")

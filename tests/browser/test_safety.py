@@ -56,7 +56,12 @@ async def test_hostile_text_is_shown_as_text_everywhere(browser: Browser, tmp_pa
                 page = await here.open(path)
                 await unfold(page)
                 assert await page.evaluate("globalThis.__struck") is None, path
-                assert await page.locator("main img, main iframe, main script, main style, main form").count() == 0
+                assert (
+                    await page.locator(
+                        "main img, main iframe, main script, main style, main form:not([data-asks])"
+                    ).count()
+                    == 0
+                )
             page = await here.open(f"/runs/{home.runs['fails'].run_id}")
             for payload in PAYLOADS[:-1]:
                 await expect(page.get_by_role("region", name="Prompt").locator("pre")).to_contain_text(payload)

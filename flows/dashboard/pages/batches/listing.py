@@ -7,7 +7,7 @@ from nicegui import ui
 
 from atomic.text import one_line
 from flows.dashboard.asking import read_number
-from flows.dashboard.controls import from_history
+from flows.dashboard.controls import from_history, show_ways
 from flows.dashboard.elements import el, link, moment
 from flows.dashboard.layout import frame
 from flows.dashboard.live import follow
@@ -42,11 +42,10 @@ def register(sources: Sources) -> None:
                 return
             with table("Batches, the one begun last first", HEADS, "batches", numbers=6) as body:
                 _rows(found)
-            with el("nav", None, "pages", aria_label="Pages"):
-                if passed:
-                    link("← Newer", f"/batches?pass={max(passed - SHOWN, 0)}", rel="prev")
-                if found.next is not None:
-                    link("Older →", f"/batches?pass={found.next}", rel="next")
+            show_ways(
+                f"/batches?pass={max(passed - SHOWN, 0)}" if passed else None,
+                None if found.next is None else f"/batches?pass={found.next}",
+            )
             now = found
 
             def show(fresh: BatchPage) -> bool:

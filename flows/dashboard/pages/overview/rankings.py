@@ -27,7 +27,7 @@ def show(question: Question, found: Found) -> None:
     """All tables."""
     _models(question, found.models)
     with el("div", None, "halves"):
-        with el("div", None, "column"):
+        with el("div", None, "pile"):
             _kinds(question, found.kinds)
             _durations(question, found.durations)
         _hops(question, found.hops)

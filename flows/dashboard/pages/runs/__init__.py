@@ -16,7 +16,7 @@ from nicegui import ui
 
 from atomic.text import Masker
 from flows.dashboard.asking import Question, read_cursor, read_number, read_question
-from flows.dashboard.controls import from_history, show_filter, show_window
+from flows.dashboard.controls import from_history, show_filter, show_ways, show_window
 from flows.dashboard.elements import el, link, moment
 from flows.dashboard.layout import frame
 from flows.dashboard.live import follow
@@ -118,11 +118,8 @@ def show_listed(sources: Sources, question: Question, listed: Listed) -> None:
             el("span", "Looked at the newest runs, back to ")
             moment(listed.looked_back_to)
             el("span", ".")
-    with el("nav", None, "pages", aria_label="Pages"):
-        if listed.earlier is not None:
-            link("← Newer" if question.rank is None else "← Before", listed.earlier, rel="prev")
-        if listed.later is not None:
-            link("Older →" if question.rank is None else "After →", listed.later, rel="next")
+    names = ("Newer", "Older") if question.rank is None else ("Before", "After")
+    show_ways(listed.earlier, listed.later, names)
     _keep_fresh(sources, question, listed, rows, news)
 
 
