@@ -92,6 +92,11 @@ class BatchSettings(Section):
         description="what becomes a task in Prefect: every session, or a shard of 200 items; auto: sessions while "
         "there are few of them",
     )
+    limit_across: str | None = Field(
+        default=None,
+        description="sessions at a time on all machines, as NAME=N: a global concurrency limit of Prefect's, which is "
+        "made where it is missing",
+    )
 
 
 class HistorySettings(Section):

@@ -77,7 +77,8 @@ def describe(progress: BatchProgress) -> str:
     """How a batch stands, in one line."""
     parked = f", {progress.parked} parked" if progress.parked else ""
     cost = f", ${progress.cost_usd:.2f}" if progress.cost_usd else ""
-    counted = f"{progress.answered} answered, {progress.failed} failed, {progress.running} running{parked}"
+    queued = f", {progress.queued} waiting for other machines" if progress.queued else ""
+    counted = f"{progress.answered} answered, {progress.failed} failed, {progress.running} running{queued}{parked}"
     return f"{code(progress.batch)}: {counted} of {progress.total}{cost}"
 
 

@@ -9,9 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from atomic.errors import AtomicError
+from atomic.errors import AtomicError, UsageError
 from atomic.models import ModelRef
 from atomic.recovery import Recovered
+from flows.batch.across import Across
 from flows.batch.budget import Meter
 from flows.batch.engine import Engine, OpenShard, directly
 from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
@@ -48,11 +49,20 @@ class BatchRun:
         """How it stands, or stood in the end; None before its edition is carried out."""
         return None if self._engine is None else self._engine.progress()
 
-    async def to_its_end(self, open_shard: OpenShard = directly) -> BatchResult:
-        """Carry it out. Raises UsageError before anything is spent (EditionBusy, where another process is at it;
-        FolderBusy, where another session is at work in one of its folders),
-        DatabaseError, EditionLost, PlaceError, RecordError. A cancel is passed on when nothing lives any more."""
-        settings = self.request.settings
+    async def to_its_end(self, open_shard: OpenShard = directly, across: Across | None = None) -> BatchResult:
+        """Carry it out. ``across`` gives sessions their places where a limit of all machines is asked for.
+
+        Raises UsageError before anything is spent (EditionBusy, where another process is at it; FolderBusy,
+        where another session is at work in one of its folders), DatabaseError, EditionLost, PlaceError, RecordError. A
+        cancel is passed on when nothing lives any more.
+        """
+        settings, limit = self.request.settings, self.request.asked.limit_across
+        if limit is not None and across is None:
+            raise UsageError(
+                f"the limit {limit} is shared through Prefect's server, and this batch goes without",
+                hint="leave out --direct, or the limit (--limit-across, batch.limit_across)",
+                key="limit_across",
+            )
         recovered = await recover_and_note(self.request.store, adopt=settings.adopt)
         self.request, said = await preflight(self.request)
         for text in said:
@@ -60,7 +70,7 @@ class BatchRun:
         database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
         try:
             with self.request.occupying():
-                result = await self._edition(database, recovered, open_shard)
+                result = await self._edition(database, recovered, open_shard, across)
         finally:
             await asyncio.to_thread(database.close)
         if wanted(settings.webhook, result) and (wrong := await send(settings.webhook, result)) is not None:
@@ -75,7 +85,9 @@ class BatchRun:
         if self._on_event is not None:
             self._on_event(Notice(text=text))
 
-    async def _edition(self, database: Database, recovered: Recovered, open_shard: OpenShard) -> BatchResult:
+    async def _edition(
+        self, database: Database, recovered: Recovered, open_shard: OpenShard, across: Across | None
+    ) -> BatchResult:
         request, asked = self.request, self.request.asked
         await asyncio.to_thread(keep_recovered, database, request, recovered)
         edition = await database.apart(
@@ -94,7 +106,7 @@ class BatchRun:
             with contextlib.closing(files):
                 if edition.resumed and (what := of_loading(loaded, counts)):
                     self.say(f"edition {edition.name} goes on: {what}")
-                engine = await self._make_engine(database, edition, files, counts)
+                engine = await self._make_engine(database, edition, files, counts, across)
                 await engine.carry_out(open_shard)
                 await asyncio.to_thread(files.sync)
             reason = ""
@@ -106,7 +118,9 @@ class BatchRun:
             await _finish(database, edition, reason)
         return await database.apart(self._result, edition, engine)
 
-    async def _make_engine(self, database: Database, edition: Edition, files: ResultFiles, counts: Counts) -> Engine:
+    async def _make_engine(
+        self, database: Database, edition: Edition, files: ResultFiles, counts: Counts, across: Across | None
+    ) -> Engine:
         request = self.request
         models: Sequence[ModelRef] = [model for policy in request.policies.values() for model in policy.models]
         names = await asyncio.to_thread(shared_names, request.form.agent, models)
@@ -124,6 +138,7 @@ class BatchRun:
             meter=Meter(spent.cost_usd, spent.tokens),
             counts=counts,
             stop=self.stop,
+            across=across,
             on_progress=self._on_event,
         )
         self._engine = engine

@@ -14,6 +14,7 @@ from atomic.runner import RunAttempt
 from atomic.session import masker_for
 from atomic.session import run_attempt as run_session
 from atomic.verdict.facts import Status
+from flows.batch.across import Across
 from flows.batch.budget import Meter
 from flows.batch.endings import Endings, Outcome
 from flows.batch.facts import BatchProgress, BatchRequest, Ending
@@ -86,6 +87,7 @@ class Engine:
         meter: Meter,
         counts: Counts,
         stop: Stop,
+        across: Across | None = None,
         on_progress: OnProgress | None = None,
     ) -> None:
         """``counts`` are those after loading, ``meter`` has what was spent before."""
@@ -104,10 +106,14 @@ class Engine:
         self._on_progress = on_progress
         self._slots = Slots(request.asked.concurrency, request.settings.batch.shares, on_change=self._change)
         self._endings = Endings(database, edition, files)
+        self._across = across
+        if across is not None:
+            across.may_ask = lambda: not self._slots.paused
         self._feed = Feed(request, edition, database, self._slots, cooldowns, self._settle)
         self._means = Means(
             store=request.store,
             slots=self._slots,
+            across=across,
             cooldowns=cooldowns,
             meter=meter,
             prices=request.form.catalog if request.budget.cost_usd else None,
@@ -179,7 +185,8 @@ class Engine:
     def progress(self) -> BatchProgress:
         """How the batch stands."""
         counts, now = self._counts, time.monotonic()
-        running = self._slots.running
+        queued = 0 if self._across is None else self._across.waiting
+        running = self._slots.running - queued
         parked = max(self._parked, len(self._feed.suspended))
         pending = max(0, counts.left - running - parked)
         rate = self._pace.rate(now)
@@ -193,6 +200,7 @@ class Engine:
             failed=counts.failed,
             running=running,
             parked=parked,
+            queued=queued,
             pending=pending,
             per_minute=None if rate is None else rate * 60,
             seconds_left=counts.left / rate if rate else None,
@@ -290,6 +298,8 @@ class Engine:
         self._slots.paused = False
         if how != "drain":
             self._slots.close()
+            if self._across is not None:
+                self._across.close()
         for item_id in list(self._tasks if how == "now" else self._feed.suspended):
             self._tasks[item_id].cancel()
         self._slots.open()

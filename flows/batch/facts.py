@@ -19,6 +19,7 @@ from atomic.runner import RunRequest
 from atomic.settings import Settings, WorkspaceMode
 from atomic.verdict.facts import Facts
 from atomic.workspace import Plan, plan_workspace
+from flows.batch.across import SharedLimit
 from flows.batch.budget import Budget
 from flows.batch.tracking import Track
 from flows.inputs import Checked, Choice
@@ -65,6 +66,7 @@ class Asked:
     stop_after: int = 0
     concurrency: int = 1
     track: Track = "session"
+    limit_across: SharedLimit | None = None  # of the sessions on all machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class BatchProgress(Facts):
     failed: int = 0
     running: int = 0
     parked: int = 0
+    queued: int = 0  # that wait for a slot of the limit across machines
     pending: int = 0
     per_minute: float | None = None  # items; None while too few have ended to tell
     seconds_left: float | None = None

@@ -27,6 +27,7 @@ from flows.attempts import masker_of, run_blocking
 from flows.batch.artifacts import showing_progress, table_artifact
 from flows.batch.carry_out import BatchRun
 from flows.batch.facts import BatchResult, Ending, OnBatchEvent
+from flows.batch.leases import sharing
 from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
 from flows.batch.stopping import TERMINATED
@@ -89,6 +90,7 @@ async def _run_batch(
     deadline: float | None = None,
     track: Literal["session", "shard", "auto"] | None = None,
     workspace: WorkspaceMode | None = None,
+    limit_across: str | None = None,
     config: str | None = None,
 ) -> State[BatchResult]:
     """Run every prompt of an input through the models of its policy.
@@ -123,6 +125,7 @@ async def _run_batch(
         deadline: When to give up waiting for cooldowns, in seconds since the epoch.
         track: What becomes a task: every `session`, a `shard` of 200 items, or `auto`: sessions while there are few.
         workspace: `shared`, `worktree` or `copy`, for items that name none.
+        limit_across: Sessions at a time on all machines, as `NAME=N`: a global concurrency limit.
         config: A settings file, in the place of the project's.
     """
     given = {key: value for key, value in locals().items() if value is not None}
@@ -158,7 +161,8 @@ async def carry_out_in(run: BatchRun, flow_run: FlowRun) -> None:
             async with watched(flow_run.id, stopper), showing_progress(run, flow_run.id):
                 settling = asyncio.get_running_loop().create_task(settle(run.request.store))
                 try:
-                    await run.to_its_end(in_shard_flows(run))
+                    async with sharing(run.request.asked.limit_across, flow_run.id, run.say) as across:
+                        await run.to_its_end(in_shard_flows(run), across)
                 finally:
                     settling.cancel()
                     with contextlib.suppress(asyncio.CancelledError):

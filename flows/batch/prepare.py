@@ -16,6 +16,7 @@ from atomic.runner.prepare import DEFAULT_POLICY, workspace_mode
 from atomic.settings import Settings, WorkspaceMode, load_settings
 from atomic.text import slug
 from flows.batch import budget as budgets
+from flows.batch.across import SharedLimit
 from flows.batch.facts import Asked, BatchRequest, OnBudget
 from flows.batch.folders import require_apart, whole_folders
 from flows.batch.results import check_output
@@ -54,6 +55,7 @@ def prepare_batch(
     deadline: float | None = None,
     track: Track | None = None,
     workspace: WorkspaceMode | None = None,
+    limit_across: str | None = None,
     config: str | Path | None = None,
     settings: Settings | None = None,
 ) -> BatchRequest:
@@ -64,7 +66,9 @@ def prepare_batch(
     ``shared``: whether several of its sessions may be at work in one folder. ``check`` and ``answer_schema`` take the
     place of those of every policy.
     ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
-    cooldowns is given up. None: what the settings say. ``workspace`` is that of items that name none.
+    cooldowns is given up; ``limit_across`` (``NAME=N``) is a global concurrency limit of Prefect's that sessions of all
+    machines share. None: what the settings say. ``workspace`` is that of items that name
+    none.
 
     Raises UsageError: InputError with all problems of the input, or those of :func:`atomic.prepare`.
     """
@@ -113,6 +117,7 @@ def prepare_batch(
     in_place = whole_folders(checked.in_place(mode), form.cwd)
     if in_place and not form.shared:
         require_apart(in_place, at_once if limit is None else min(at_once, limit))
+    across = limit_across or own.limit_across
     request = BatchRequest(
         name=named,
         checked=checked,
@@ -133,6 +138,7 @@ def prepare_batch(
             stop_after=own.stop_after if stop_after is None else _at_least("stop_after", stop_after, 0),
             concurrency=at_once,
             track=track or own.track,
+            limit_across=SharedLimit.parse(across) if across else None,
         ),
         settings=settings,
         store=open_store(settings),

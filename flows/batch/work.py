@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from atomic.runner import (
 from atomic.runner.recording import recorded_result
 from atomic.session import AttemptSpec, Progress, masker_for
 from atomic.verdict.facts import Status, Usage
+from flows.batch.across import Across
 from flows.batch.budget import NOTHING, Meter, together
 from flows.batch.endings import Outcome
 from flows.batch.items import Ready
@@ -49,6 +51,7 @@ class Means:
 
     store: RunStore
     slots: Slots
+    across: Across | None
     cooldowns: SharedCooldowns
     meter: Meter
     prices: ModelCatalog | None
@@ -116,10 +119,12 @@ class Work:
         self._model = spec.model
         slots = self._means.slots
         self._unexpect()
+        across = self._means.across
         await slots.acquire(provider)
-        started_at = asyncio.get_running_loop().time()
         try:
-            record = await self._run_attempt(spec, on_progress=on_progress)
+            async with contextlib.nullcontext() if across is None else across.place():
+                started_at = asyncio.get_running_loop().time()
+                record = await self._run_attempt(spec, on_progress=on_progress)
             if record.verdict is not None:
                 self._count(record.verdict.usage)  # before anybody else has the slot
             slots.told(provider, record.kind, started_at=started_at)

@@ -269,6 +269,16 @@ def batch(
             rich_help_panel=PREFECT,
         ),
     ] = None,
+    limit_across: Annotated[
+        str | None,
+        typer.Option(
+            "--limit-across",
+            metavar="NAME[=N]",
+            help="At most N sessions on all machines that name it: a global concurrency limit in Prefect, made where "
+            "it is missing. Default: batch.limit_across, none unless set.",
+            rich_help_panel=PREFECT,
+        ),
+    ] = None,
     ephemeral: Annotated[
         bool,
         typer.Option(
@@ -321,6 +331,7 @@ def batch(
         "stop_after": stop_after,
         "track": track,
         "workspace": workspace,
+        "limit_across": limit_across,
     }
     mode: Literal["ephemeral", "direct"] | None = "ephemeral" if ephemeral else "direct" if direct else None
     asked = BatchAsked(input, given, deadline, mode, as_json)

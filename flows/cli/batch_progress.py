@@ -29,6 +29,8 @@ def standing(progress: BatchProgress) -> list[Piece]:
     if progress.failed:
         pieces.append((f" · {progress.failed} failed", RED))
     pieces.append((f" · {progress.running} running", CYAN if progress.running else DIM))
+    if progress.queued:
+        pieces.append((f" · {progress.queued} waiting for other machines", YELLOW))
     if progress.parked:
         pieces.append((f" · {progress.parked} parked", YELLOW))
     figures = []

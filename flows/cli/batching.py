@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from atomic.errors import EXIT_ANSWERED
+from atomic.errors import EXIT_ANSWERED, UsageError
 from atomic.processes import adopting_orphans
 from atomic.settings import load_settings
 from flows.batch import BatchRun, Ending, prepare_batch
@@ -32,6 +32,12 @@ def carry_out(asked: BatchAsked) -> int:
     given = _given(asked)
     request = prepare_batch(asked.input, settings=settings, **given)
     mode = asked.mode or settings.prefect.mode
+    if mode == "ephemeral" and request.asked.limit_across is not None:
+        raise UsageError(
+            f"the limit {request.asked.limit_across} would be that of a server which nobody else knows",
+            hint="leave out --ephemeral, or the limit (--limit-across, batch.limit_across)",
+            key="limit_across",
+        )
     with adopting_orphans(), batch_progress_for(sys.stderr) as progress:
         run = BatchRun(request, progress)
         if mode == "direct":

@@ -48,6 +48,10 @@ class BatchJob(Job):
     track: Literal["session", "shard", "auto"] | None = Field(
         default=None, description="what becomes a task in Prefect"
     )
+    limit_across: str | None = Field(
+        default=None,
+        description="sessions at a time on all machines, as NAME=N: a global concurrency limit of Prefect's",
+    )
 
 
 class PromptJob(Job):

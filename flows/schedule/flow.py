@@ -42,6 +42,7 @@ async def scheduled_batch(
     on_budget: Literal["finish", "stop"] = "finish",
     stop_after: int | None = None,
     track: Literal["session", "shard", "auto"] | None = None,
+    limit_across: str | None = None,
     config: str | None = None,
     overlap: Literal["skip", "queue"] = "skip",
     late: float = LATE,
@@ -72,6 +73,7 @@ async def scheduled_batch(
         on_budget: When one of these is reached: `finish` what is live, or `stop` it.
         stop_after: Halt after so many failures of one kind in a row, with no answer between; 0: never.
         track: What becomes a task: every `session`, a `shard` of 200 items, or `auto`: sessions while there are few.
+        limit_across: Sessions at a time on all machines, as `NAME=N`: a global concurrency limit.
         config: A settings file, in the place of the project's.
         overlap: While the edition before is running: `skip` this one, or `queue` it until the next is due.
         late: How many seconds late it may begin; later, it is missed.

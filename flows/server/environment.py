@@ -27,6 +27,8 @@ SERVER_DEFAULTS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "2",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "PREFECT_SERVER_LOGGING_LEVEL": "WARNING",
+    # In memory, by default: a server that starts anew would count slots as taken that nobody holds, for ever.
+    "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
 }
 
 # A server for one command: nothing is scheduled, so nothing can be late; blocks are not used.
