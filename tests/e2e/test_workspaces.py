@@ -65,7 +65,8 @@ def test_eight_items_edit_the_same_file_side_by_side(real: RealAgent, user: Path
     assert state_of(user) == before
     assert list((real.store.home / "workspaces").iterdir()) == []
     applied = real.command_line.start("apply", lines[0]["run_id"])
-    assert applied.wait() == 0
+    applied.communicate()
+    assert applied.returncode == 0
     assert (user / "notes.txt").read_text() == f"one\ntwo, changed\nthree\n{lines[0]['run_id']}/1\n"
 
 
