@@ -47,7 +47,7 @@ _HINTS = {
     "locked": "wait for the other process, or end it: a shell with an open transaction, a backup, a killed editor",
     "full": "free some space there, then give the same command again: nothing that was done is lost",
     "readonly": "give this user the right to write the file and its folder, or set another URL",
-    "corrupt": "move the file away (with its -wal and -shm files) and start anew: the records are the truth, and no "
+    "corrupt": "`atomic-flows history rebuild` makes it anew: the records are the truth, and no "
     "answer in them is bought twice",
     "unreachable": "start the server, or look at the host, port and network in the URL",
     "denied": "look at the name, the password and the rights of the user in the URL, and at the folder of a file",

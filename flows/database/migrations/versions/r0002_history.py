@@ -112,9 +112,7 @@ def _of_day(
 
 
 def _fill(connection: sa.Connection) -> None:
-    r, a, label, of_run = (
-        sa.Table(name, sa.MetaData(), autoload_with=connection) for name in ("runs", "attempts", "labels", "run_labels")
-    )
+    r, a, label, of_run = (_table(connection, name) for name in ("runs", "attempts", "labels", "run_labels"))
     known: dict[tuple[str, str], int] = {}
     last = ""
     while (
@@ -142,7 +140,13 @@ def _fill(connection: sa.Connection) -> None:
             connection.execute(of_run.insert(), pairs)
 
 
-def _change(table: sa.Table, names: list[str], by: list[str]) -> sa.Update:
+def _table(connection: sa.Connection, name: str) -> sa.TableClause:
+    """A table with columns of no type: one with a collation would be compared with a parameter that has none."""
+    found = sa.inspect(connection).get_columns(name)
+    return sa.table(name, *(sa.column(column["name"]) for column in found))
+
+
+def _change(table: sa.TableClause, names: list[str], by: list[str]) -> sa.Update:
     these = (table.c[name] == sa.bindparam(f"b_{name}") for name in by)
     return sa.update(table).where(*these).values({name: sa.bindparam(f"b_{name}") for name in names})
 
