@@ -252,8 +252,8 @@ def older(where: Where) -> Iterator[str]:  # noqa: F811
         yield (
             "INSERT INTO attempts (run_id, n, model, status, kind, message, carry, record, started_at, ended_at, "
             "turns, tool_calls, failed_tool_calls, retries, compactions, input, output, cache_read, cache_write) "
-            f"VALUES ('20260101-000000-22222222', {n}, '{model}', '{status}', {kind}, '', false, '', 1767225600, 1767225630, "
-            "1, 0, 0, 0, 0, 1, 1, 0, 0)"
+            f"VALUES ('20260101-000000-22222222', {n}, '{model}', '{status}', {kind}, '', false, '', 1767225600, "
+            "1767225630, 1, 0, 0, 0, 0, 1, 1, 0, 0)"
         )
 
 
