@@ -171,13 +171,14 @@ async def carry_out_in(run: BatchRun, flow_run: FlowRun) -> None:
             teller.tell(table_artifact(run.result, teller.masker, flow_run_id=flow_run.id))
 
 
-def final_state(result: BatchResult | None, masker: Masker) -> State[BatchResult]:
-    """The state that a batch's flow run ends in."""
+def final_state(result: BatchResult | None, masker: Masker, *, go_on: str | None = None) -> State[BatchResult]:
+    """The state that a batch's flow run ends in. ``go_on`` says in the place of the result's own words how the rest is
+    gone on with."""
     if result is None:
         return Cancelled(message="cancelled before it began")
     counted = f"{result.answered} answered, {result.failed} failed, {result.left} left"
     why = f": {masker(result.reason)}" if result.reason else ""
-    message = one_line(f"edition {result.edition}: {counted}{why}. {result.go_on}", MESSAGE_LIMIT)
+    message = one_line(f"edition {result.edition}: {counted}{why}. {go_on or result.go_on}", MESSAGE_LIMIT)
     if result.ending in (Ending.FINISHED, Ending.LIMIT):
         return Completed(name="Some failed" if result.failed else "Completed", message=message, data=result)
     if result.ending is Ending.BUDGET:

@@ -41,13 +41,17 @@ def ask(batch: str, what: Control, config: Path | None) -> EditionState:
 
 
 def shown_editions(database: Database) -> list[EditionState]:
-    """What a listing shows: what runs, then some of what stopped before its end."""
+    """What a listing shows: what runs, then some of what stopped before its end, or was due last and not carried
+    out."""
     running, stopped = [], []
     for name in control.batch_names(database):
         found = control.editions_of(database, name)
         running += [edition for edition in found if edition.alive]
-        if found[0].status != "finished" and not found[0].alive and found[0].counts.left:
+        if found[0].status == "skipped":
             stopped.append(found[0])
+        newest = next((edition for edition in found if edition.status != "skipped"), None)
+        if newest is not None and newest.status != "finished" and not newest.alive and newest.counts.left:
+            stopped.append(newest)
     return [*running, *stopped[:UNFINISHED]]
 
 

@@ -41,6 +41,7 @@ LOOK = 2.0  # seconds between two looks at what is due; a look costs the server 
 LOOK_LIMIT = 30.0  # seconds for one look, before the server is taken to be away
 MOST_WAIT = 60.0  # seconds between two tries to reach a server that is away; the first come after LOOK
 TAKE_UP_EVERY = 5.0  # seconds between two looks at what was cut off
+CANCEL_PATIENCE = 10.0  # seconds for a flow run to see by itself that it was cancelled: it looks every two
 MOST_TAKEN_UP = 3  # times that an edition is gone on with by itself: what dies each time, dies of itself
 AWAY = (httpx.HTTPError, PrefectHTTPStatusError, ServerError, TimeoutError, OSError, RuntimeError)
 
@@ -71,6 +72,7 @@ class Conductor:
         self._processes: dict[UUID, FlowProcess] = {}
         self._taken_up: dict[tuple[str, str], int] = {}
         self._going_on: dict[str, UUID] = {}  # by schedule: the flow run that is to go on
+        self._cancelling: dict[UUID, float] = {}  # since when
         self._looked_at = float("-inf")
         self._served = self._ending = False
 
@@ -143,7 +145,9 @@ class Conductor:
         for flow_run_id, process in self._processes.items():
             state = (await client.read_flow_run(flow_run_id)).state
             if state is not None and state.is_cancelling():
-                process.terminate()
+                seen = self._cancelling.setdefault(flow_run_id, time.monotonic())
+                if time.monotonic() - seen >= CANCEL_PATIENCE:
+                    process.interrupt()
         if time.monotonic() - self._looked_at >= TAKE_UP_EVERY:
             self._looked_at = time.monotonic()
             await self._take_up(client, database)
@@ -184,6 +188,7 @@ class Conductor:
 
     def _forget(self, flow_run_id: UUID) -> None:
         name = self._processes.pop(flow_run_id).name
+        self._cancelling.pop(flow_run_id, None)
         if self._going_on.get(name) == flow_run_id:
             del self._going_on[name]
 

@@ -39,6 +39,11 @@ class FlowProcess:
         """Ask it to end: its agents end with it, and what was answered is kept."""
         self.process.send_signal(signal.SIGTERM)  # of one that has ended this does nothing
 
+    def interrupt(self) -> None:
+        """The same for one that is not to be gone on with: what was terminated is, see
+        :data:`flows.schedule.turns.CUT_OFF`."""
+        self.process.send_signal(signal.SIGINT)
+
 
 def start(flow_run_id: UUID, name: str, folder: Path) -> FlowProcess:
     """Start a flow run as Prefect's own runner does. It has its own session, so that Ctrl-C here does not reach it

@@ -32,6 +32,10 @@ _HEADER = re.compile(r"\s*\[\[\s*schedule\s*\]\]")
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _PATHS = ("input", "output", "template", "file", "cwd")
+_WRITE = {
+    "cron": 'write five fields, minute hour day month weekday: "0 2 * * *"',
+    "rrule": 'write it as "FREQ=WEEKLY;BYDAY=MO,TH;BYHOUR=2;BYMINUTE=0"',
+}
 KINDS, JOBS = ("cron", "interval", "rrule"), ("batch", "prompt")
 
 
@@ -138,7 +142,9 @@ def _kept(layer: Layer) -> Kept:
     try:
         times = Times.of(schedule.cron, seconds, schedule.rrule, schedule.timezone)
     except ValueError as error:
-        raise _wrong(layer, kind, f"{getattr(schedule, kind)!r} cannot be kept: {_reason(error)}") from None
+        raise _wrong(
+            layer, kind, f"{getattr(schedule, kind)!r} cannot be kept: {_reason(error)}", _WRITE.get(kind)
+        ) from None
     if schedule.deadline is not None:
         try:
             deadline_at(schedule.deadline, 0.0, zone)
@@ -205,5 +211,10 @@ def _reason(error: ValueError) -> str:
     """What a library's error says, without pydantic's frame."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]["msg"]
-        return one_line(first.removeprefix("Value error, "), 300)
-    return one_line(str(error), 300)
+        return _of_rule(first.removeprefix("Value error, "))
+    return _of_rule(str(error))
+
+
+def _of_rule(said: str) -> str:
+    """Prefect repeats the whole rule, with the beginning that we gave it."""
+    return one_line(said.rpartition('": ')[2] if said.startswith("Invalid RRule string") else said, 300)

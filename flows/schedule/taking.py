@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -32,12 +33,17 @@ from atomic.text import Masker, one_line, slug
 from flows.attempts import masker_of
 from flows.batch import BatchResult, BatchRun, prepare_batch
 from flows.batch.flow import MESSAGE_LIMIT, carry_out_in, final_state
+from flows.batch.stopping import TERMINATED
 from flows.database import Database, EditionState, control, editions
 from flows.deadlines import deadline_at
 from flows.schedule.facts import Overlap
 from flows.schedule.turns import Begin, Due, Pass, whose_turn
 
+STARTING = 60.0  # seconds that a process may take to start, at most: whoever serves judged before what is too late
+LOOK_LIMIT = 10.0  # seconds for a look at the flow run's own state
 LOOK = 2.0  # seconds between two looks at an edition that is waited for
+GO_ON = 'a run of the deployment by hand ("Run" in Prefect) goes on with the {left} left'
+GO_ON_BY_ITSELF = "whoever serves the schedule goes on with what is left, until the next is due"
 FOLDER = "schedules"  # in the home: the inputs that scheduled prompts are made into, and their results
 
 
@@ -61,33 +67,50 @@ async def take_turn(given: dict[str, Any], how: How, item: dict[str, str] | None
         due = await _due(context.flow_run, how)
         database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
         try:
-            turn = await _turn(database, given["name"], due, how)
+            turn = await _turn(database, given["name"], due, how, context.flow_run.id)
             if isinstance(turn, Begin):
                 run = await _prepared(database, turn, due, given, how, item, settings)
         finally:
             await asyncio.to_thread(database.close)
         if isinstance(turn, Pass):
             return Cancelled(name=turn.state, message=one_line(f"edition {turn.edition}: {turn.reason}", MESSAGE_LIMIT))
+        if turn is None:
+            return Cancelled(message="it was cancelled while it waited for the edition before")
         with adopting_orphans():  # the process is this flow run's alone
             await carry_out_in(run, context.flow_run)
     except EditionBusy as error:  # somebody was quicker
         return Cancelled(name="Skipped", message=one_line(mask(error.message), MESSAGE_LIMIT))
     except AtomicError as error:
         return Failed(message=one_line(mask(error.message), MESSAGE_LIMIT), data=error)
-    return final_state(run.result, masker_of(run.request.form))
+    left = 0 if run.result is None else run.result.left
+    by_itself = run.stop.reason == TERMINATED
+    go_on = GO_ON_BY_ITSELF if by_itself and left else GO_ON.format(left=left) if left else None
+    return final_state(run.result, masker_of(run.request.form), go_on=go_on)
 
 
-async def _turn(database: Database, name: str, due: Due, how: How) -> Begin | Pass:
-    """Wait for the turn where it has to be waited for; what is passed over is noted."""
+async def _turn(database: Database, name: str, due: Due, how: How, flow_run_id: UUID) -> Begin | Pass | None:
+    """Wait for the turn where it has to be waited for; what is passed over is noted. None where it was cancelled."""
     while True:
         there = await database.apart(known_editions, name)
-        turn = whose_turn(due, how.overlap, how.late, there, time.time())
+        turn = whose_turn(due, how.overlap, how.late + STARTING, there, time.time())
         if isinstance(turn, Begin):
             return turn
         if isinstance(turn, Pass):
             await database.apart(editions.skip, name, turn.edition, reason=f"{turn.state.lower()}: {turn.reason}")
             return turn
+        due = replace(due, waited=True)
         await asyncio.sleep(LOOK)
+        if await _cancelled(flow_run_id):
+            return None
+
+
+async def _cancelled(flow_run_id: UUID) -> bool:
+    """Whether somebody has cancelled a flow run that waits. Where the server does not answer, it goes on waiting."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(LOOK_LIMIT), get_client() as client:
+            state = (await client.read_flow_run(flow_run_id)).state
+            return state is not None and (state.is_cancelling() or state.is_cancelled())
+    return False
 
 
 async def _prepared(

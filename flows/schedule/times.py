@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 # A Monday at midnight. Without a fixed beginning, intervals and rules would begin anew with each start.
 BEGINNING = datetime(2024, 1, 1)  # noqa: DTZ001 - in the schedule's own zone
+_TOO_OFTEN = re.compile(r"FREQ\s*=\s*(SECONDLY|MINUTELY)", re.IGNORECASE)
 EDITION = "%Y%m%d-%H%M%S"  # a scheduled time in UTC, as the name of an edition
 
 
@@ -28,6 +30,8 @@ class Times:
     @classmethod
     def of(cls, cron: str | None, interval: float | None, rrule: str | None, timezone: str) -> Times:
         """Times that have been checked. Raises ValueError where they cannot be read, or never come."""
+        if rrule is not None and _TOO_OFTEN.search(rrule):
+            raise ValueError("rules are reckoned time by time from their beginning; interval is for less than an hour")
         if rrule is not None and "DTSTART" not in rrule.upper():
             rrule = f"DTSTART:{BEGINNING:%Y%m%dT%H%M%S}\n{rrule if ':' in rrule else f'RRULE:{rrule}'}"
         times = cls(cron, interval, rrule, timezone)

@@ -19,12 +19,14 @@ CUT_OFF = frozenset({DIED, TERMINATED})  # why an edition stopped that nobody wa
 @dataclass(frozen=True, slots=True)
 class Due:
     """A flow run whose time has come. ``at`` is that time; ``by_hand``: no schedule made it; ``following`` is the next
-    scheduled time, None where there is none; ``edition`` names one to go on with."""
+    scheduled time, None where there is none; ``edition`` names one to go on with; ``waited``: it was there in time, and
+    has waited for the one before."""
 
     at: float
     following: float | None
     by_hand: bool = False
     edition: str | None = None
+    waited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,17 @@ def whose_turn(
     edition = due.edition or _by_hand(due, editions) or edition_of(due.at)
     by_clock = not due.by_hand and due.edition is None
     running = next((one for one in editions if one.alive), None)
-    if running is None and by_clock and is_missed(due.at, due.following, late, now):
+    over = due.following is not None and now >= due.following
+    if running is None and due.waited and over:
+        return Pass(edition, "Skipped", "the edition before ran until the next one was due")
+    if running is None and by_clock and not due.waited and is_missed(due.at, due.following, late, now):
         return Pass(edition, "Missed", f"it was due {round(now - due.at)} s ago: nobody carried it out then")
     if running is None:
         return Begin(edition)
     who = in_words(running.owner) if running.owner else "somebody"
     if overlap == "skip" or due.edition is not None:
         return Pass(edition, "Skipped", f"edition {running.name} is running: {who} carries it out")
-    if due.following is not None and now >= due.following:
+    if over:
         return Pass(edition, "Skipped", f"edition {running.name} ran until the next one was due: {who} carries it out")
     return Queue()
 

@@ -48,6 +48,7 @@ input = "prompts.jsonl"
 agent = "scripted"
 models = ["scripted/ok"]
 concurrency = 2
+shared = true
 max_tokens = 100000000
 """
 

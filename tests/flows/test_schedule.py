@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,14 +19,17 @@ from atomic.errors import FolderBusy, PolicyError, SettingsError
 from atomic.record import Owner
 from atomic.settings import Settings
 from flows.batch.stopping import TERMINATED
-from flows.database import Counts, Database, EditionState, control, editions
+from flows.cli.batches import shown_editions
+from flows.database import Counts, Database, EditionState, ItemRow, control, editions, loading
 from flows.database.editions import DIED
-from flows.schedule import read_schedules
+from flows.schedule import read_schedules, taking
 from flows.schedule.deployments import deployment_of
 from flows.schedule.missed import missed_times
 from flows.schedule.reading import Kept, check_jobs
+from flows.schedule.taking import How
 from flows.schedule.times import Times, edition_of, moment_of
 from flows.schedule.turns import Begin, Due, Pass, Queue, cut_off, whose_turn
+from tests.flows.databases import Where
 
 SHIPPED = Path(__file__).parents[2] / "deployments" / "schedules.toml"
 SOUND = """# ours
@@ -86,7 +92,8 @@ def test_what_the_file_says_is_kept_with_whole_paths(written: Callable[[str], Pa
         ("max_cost = 5", "max_cost = -5", 6, "batch.max_cost: expected a number of at least 0", None),
         ('name = "standup"', 'name = "nightly"', 9, "there is a schedule 'nightly' at", None),
         ('name = "standup"', 'name = "stand/up"', 9, "is blank, or holds control codes", None),
-        ("FREQ=WEEKLY", "FREQ=WEKLY", 10, "cannot be kept", None),
+        ("FREQ=WEEKLY", "FREQ=WEKLY", 10, "cannot be kept: invalid 'FREQ': WEKLY", None),
+        ("FREQ=WEEKLY", "FREQ=SECONDLY", 10, "interval is for less than an hour", None),
         ('overlap = "queue"', 'overlap = "wait"', 11, 'overlap: expected one of "skip" or "queue"', None),
         ('late = "1h"', 'late = "1 hour"', 12, "late: '1 hour' is no length of time", None),
         ('deadline = "06:00"', 'deadline = "dawn"', 13, "deadline: 'dawn' is no deadline", None),
@@ -266,12 +273,54 @@ def test_a_queued_night_waits_and_gives_way_to_the_next_one() -> None:
     assert isinstance(whose_turn(DUE, "queue", 300, [RUNNING], AT + DAY), Pass)
 
 
+def test_a_night_that_has_waited_begins_when_the_one_before_ends_or_dies_however_late() -> None:
+    waited = Due(AT, AT + DAY, waited=True)
+    for there in ([_edition()], [DEAD]):
+        assert whose_turn(waited, "queue", 5, there, AT + DAY / 2) == Begin(edition_of(AT))
+    turn = whose_turn(waited, "queue", 5, [_edition()], AT + DAY)
+    assert isinstance(turn, Pass)
+    assert turn.state == "Skipped"
+
+
 def test_a_night_whose_time_has_passed_or_whose_next_has_come_is_missed() -> None:
     assert whose_turn(DUE, "skip", 300, [], AT + 300) == Begin(edition_of(AT))
     for due, now in ((DUE, AT + 301), (Due(AT, AT + 60), AT + 60)):
         turn = whose_turn(due, "skip", 300, [], now)
         assert isinstance(turn, Pass)
         assert turn.state == "Missed"
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_what_waits_begins_when_the_process_before_is_killed_unless_it_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    where = Where("", tmp_path)
+    where.url = f"sqlite:///{tmp_path / 'history.db'}"
+    database = where.open()
+    looked = asyncio.Event()
+
+    async def look(_: UUID) -> bool:
+        looked.set()
+        return cancelled
+
+    monkeypatch.setattr(taking, "_cancelled", look)
+    monkeypatch.setattr(taking, "LOOK", 0.01)
+    try:
+        before = where.hold()
+        due = Due(time.time() - 200, time.time() + DAY)
+        waiting = asyncio.ensure_future(
+            taking._turn(database, "nightly", due, How("queue", 300, None, None), UUID(int=0))
+        )
+        await looked.wait()
+        if cancelled:
+            assert await waiting is None
+            return
+        assert not waiting.done()
+        before.kill()
+        before.wait()
+        assert await waiting == Begin(edition_of(due.at))
+    finally:
+        where.end()
 
 
 def test_by_hand_what_is_left_is_gone_on_with_and_nothing_is_late() -> None:
@@ -339,6 +388,19 @@ def test_a_skipped_edition_is_seen_and_gone_on_with_only_by_name(tmp_path: Path)
         taken = editions.begin(database, "nightly", edition="tuesday")
         assert (taken.name, taken.resumed, taken.taken_from) == ("tuesday", True, None)
         editions.finish(database, taken)
+    finally:
+        database.close()
+
+
+def test_a_listing_shows_the_night_that_was_passed_over_and_what_was_left_before(tmp_path: Path) -> None:
+    database = Database.open(home=tmp_path)
+    try:
+        left = editions.begin(database, "nightly", edition="monday")
+        loading.load(database, left, [ItemRow("one", "d", "")])
+        editions.finish(database, left, reason="it was cancelled in Prefect")
+        editions.skip(database, "nightly", "tuesday", reason="missed: nobody was there")
+        told = [(one.name, one.reason) for one in shown_editions(database)]
+        assert told == [("tuesday", "missed: nobody was there"), ("monday", "it was cancelled in Prefect")]
     finally:
         database.close()
 
