@@ -20,6 +20,7 @@ from atomic.models import ModelRef
 from atomic.record import RunStore
 from atomic.runner import PolicyLike, RunResult, open_store, prepare, raise_unanswered
 from atomic.settings import Settings, WorkspaceMode, load_settings
+from flows.begun import noted
 from flows.calls import AWAY, Call, current_watcher, hand_over
 from flows.cancel import Stopped, absorbing, handlers_of_caller
 from flows.dashboard.presence import dashboard_address
@@ -81,7 +82,7 @@ class PromptFlow(Flow[..., Any]):
         hand_over(call)
         as_flow: Any = super()
         try:
-            with absorbing():
+            with absorbing(), noted(call.store.home):
                 state: State[RunResult] = await as_flow.__call__(**parameters, return_state=True, wait_for=wait_for)
         except (*AWAY, RuntimeError) as error:
             result = _told_in_vain(call, error)

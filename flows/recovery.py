@@ -29,7 +29,8 @@ from atomic.recovery import Adopt, Recovered
 from atomic.runner import open_store
 from atomic.settings import load_settings
 from atomic.text import Masker, one_line
-from flows.unsettled import Unsettled, notes_in, recover_and_note
+from flows.begun import TAG, crash, end_begun
+from flows.unsettled import Begun, Unsettled, notes_in, recover_and_note
 
 SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
 # The server writes task runs a few seconds after it has heard of them. One that was lost with its process never comes.
@@ -55,10 +56,26 @@ async def settle(store: RunStore) -> int:
     try:
         async with asyncio.timeout(SETTLE_LIMIT), get_client() as client:
             for path in notes:
-                await _settle_note(path, store, client)
+                if not path.name.startswith(TAG):
+                    await _settle_note(path, store, client)
+            for path in notes:
+                if path.name.startswith(TAG):
+                    await _end_begun(path, store, client)
     except Exception:  # noqa: BLE001 - whatever keeps the server from answering: the notes stay
         pass
     return len(notes_in(store.home))
+
+
+async def _end_begun(path: Path, store: RunStore, client: PrefectClient) -> None:
+    try:
+        note = Begun.model_validate(read_object(path))
+    except (FileNotFoundError, RecordDamaged, ValidationError):
+        idle = True
+    else:
+        known = frozenset(one.stem for one in notes_in(store.home))
+        idle = await end_begun(note, client, known=known, forget_after=FORGET_AFTER)
+    if idle:
+        await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
 async def _settle_note(path: Path, store: RunStore, client: PrefectClient) -> None:
@@ -121,13 +138,7 @@ async def settle_run(run: RunRecord, flow_run_id: UUID, client: PrefectClient) -
 async def _settle_shard(flow_run: FlowRun, client: PrefectClient) -> None:
     """End a batch's flow run that a kill left, with its task runs, and the one that it is part of: they were of one
     process. The items go on in another."""
-    crashed: State[Any] = Crashed(message="the process that carried it out was killed")
-    tasks = FlowRunFilter(id=FlowRunFilterId(any_=[flow_run.id]))
-    for task in await client.read_task_runs(flow_run_filter=tasks, limit=200):
-        if task.state is None or not task.state.is_final():
-            await client.set_task_run_state(task.id, crashed, force=True)
-    if flow_run.state is None or not flow_run.state.is_final():
-        await client.set_flow_run_state(flow_run.id, crashed, force=True)
+    await crash(flow_run, client, "the process that carried it out was killed")
     if flow_run.parent_task_run_id is not None:
         whole = (await client.read_task_run(flow_run.parent_task_run_id)).flow_run_id
         if whole is not None:

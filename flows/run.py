@@ -20,6 +20,7 @@ from atomic.settings import WorkspaceMode, load_settings
 from atomic.text import Masker, one_line
 from flows.artifacts import Teller, run_artifact
 from flows.attempts import DEFAULT_MODEL, TaskAttempts, masker_of, run_blocking
+from flows.begun import unmarked, without_mark
 from flows.calls import Call, take_over, watching
 from flows.cancel import Stopping, signals_to, watched
 from flows.dashboard.presence import dashboard_address
@@ -83,7 +84,8 @@ async def _run_prompt(
             workspace=workspace,
             shared=shared,
         )
-        await _carry_out(call)
+        with unmarked():
+            await _carry_out(call)
     except AtomicError as error:
         return Failed(message=one_line(Masker.of(os.environ)(error.message), MESSAGE_LIMIT), data=error)
     return _final_state(call)
@@ -159,7 +161,7 @@ async def _tag(client: PrefectClient, tags: list[str], context: FlowRunContext) 
     """Add tags; those that are there stay."""
     assert context.flow_run is not None, "this is a flow run"
     there = (await client.read_flow_run(context.flow_run.id)).tags
-    await client.update_flow_run(context.flow_run.id, tags=list(dict.fromkeys([*there, *tags])))
+    await client.update_flow_run(context.flow_run.id, tags=list(dict.fromkeys([*sorted(without_mark(there)), *tags])))
 
 
 # A deployment finds the flow by its function's name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from atomic.record import RunStore
+from atomic.record import Owner, RunStore
 from atomic.record.files import encode, make_folder, write_file
 from atomic.recovery import Adopt, Recovered, recover
 from atomic.verdict.facts import Facts
@@ -23,6 +23,15 @@ class Unsettled(Facts):
     flow_run_id: str
     noted_at: float
     owner_tells: bool = False  # the process that carries the run out tells the server itself, as long as it lives
+
+
+class Begun(Facts):
+    """A call that begins flow runs, which carry the tag; see :mod:`flows.begun`."""
+
+    tag: str
+    owner: Owner
+    api: str  # the server's address
+    noted_at: float
 
 
 def note_unsettled(home: Path, *, run_id: str, flow_run_id: str, owner_tells: bool = False) -> None:

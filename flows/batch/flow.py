@@ -31,6 +31,7 @@ from flows.batch.leases import sharing
 from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
 from flows.batch.stopping import TERMINATED
+from flows.begun import noted
 from flows.calls import AWAY
 from flows.cancel import Stopped, absorbing, handlers_of_caller, signals_to, watched
 from flows.dashboard.presence import dashboard_address
@@ -243,7 +244,7 @@ class BatchFlow(Flow[..., Any]):
         _given.set(run)
         as_flow: Any = super()
         try:
-            with absorbing():
+            with absorbing(), noted(run.request.settings.home):
                 state: State[BatchResult] = await as_flow.__call__(
                     **_parameters(run, given), return_state=True, wait_for=wait_for
                 )

@@ -23,6 +23,7 @@ from flows.attempts import OnProgress, TaskAttempts, masker_of
 from flows.batch.carry_out import BatchRun
 from flows.batch.engine import OpenShard, Shard
 from flows.batch.tracking import Track, tracked
+from flows.begun import unmarked
 from flows.cancel import handlers_in_force
 from flows.dashboard.presence import dashboard_address
 
@@ -58,13 +59,14 @@ async def _shard_flow(batch: str, edition: str, number: int) -> State[None]:  # 
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None, "this is a flow run"  # noqa: PT018
     shard, request = opened.shard, opened.run.request
-    flow_run_id = str(context.flow_run.id)
     async with Teller(masker_of(request.form), pages=dashboard_address(request.settings)) as teller:
-        if request.asked.track == "shard":
-            named: Any = _shard_task.with_options(task_run_name=_literal(f"shard {number}"))
-            await named(number, return_state=True)
-        else:
-            await shard.work(partial(SomeTracked, shard, request.asked.track, teller), flow_run_id=flow_run_id)
+        with unmarked():
+            if request.asked.track == "shard":
+                named: Any = _shard_task.with_options(task_run_name=_literal(f"shard {number}"))
+                await named(number, return_state=True)
+            else:
+                tracking = partial(SomeTracked, shard, request.asked.track, teller)
+                await shard.work(tracking, flow_run_id=str(context.flow_run.id))
     return Completed(message=_came_to(shard))
 
 
