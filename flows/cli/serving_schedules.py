@@ -12,14 +12,24 @@ from typing import TYPE_CHECKING, Literal
 
 from atomic.errors import EXIT_ANSWERED
 from atomic.settings import Settings, load_settings
-from atomic.text import one_line
+from atomic.text import one_line, printable
 from flows.cli.figures import clock
 from flows.cli.output import BOLD, DIM, GREEN, RED, YELLOW, page, paint, say
 from flows.cli.signals import EXIT_CODES, first_signal
 from flows.cli.through_prefect import flow_run_page, open_server
 from flows.schedule import read_schedules
 from flows.schedule.reading import Kept, check_jobs
-from flows.schedule.said import Missed, Served, ServerAway, ServerBack, Serving, TakenUp, TurnBegan, TurnEnded
+from flows.schedule.said import (
+    FileChanged,
+    Missed,
+    Served,
+    ServerAway,
+    ServerBack,
+    Serving,
+    TakenUp,
+    TurnBegan,
+    TurnEnded,
+)
 from flows.server import choose
 
 if TYPE_CHECKING:
@@ -140,6 +150,9 @@ class Teller:
             _say_missed(event.name, event.times, "Prefect's server was away")
         elif isinstance(event, ServerAway):
             self._say("Prefect", paint("does not answer", RED), f"what runs goes on: {one_line(event.said, 200)}")
+        elif isinstance(event, FileChanged):
+            again = "what is served is as it was read; serve it anew to use it"
+            say(f"{paint('note', YELLOW)} {printable(str(self._file))} has changed: {again}")
         else:
             assert isinstance(event, ServerBack), "there is no other event"
             self._say("Prefect", paint("answers again", GREEN), "")

@@ -32,7 +32,17 @@ from flows.schedule.deployments import Registered, register
 from flows.schedule.missed import close_missed, note, note_missed
 from flows.schedule.processes import FlowProcess, start, stop_all
 from flows.schedule.reading import Kept
-from flows.schedule.said import Missed, OnServed, ServerAway, ServerBack, Serving, TakenUp, TurnBegan, TurnEnded
+from flows.schedule.said import (
+    FileChanged,
+    Missed,
+    OnServed,
+    ServerAway,
+    ServerBack,
+    Serving,
+    TakenUp,
+    TurnBegan,
+    TurnEnded,
+)
 from flows.schedule.taking import FOLDER, known_editions
 from flows.schedule.times import moment_of
 from flows.schedule.turns import cut_off
@@ -68,6 +78,7 @@ class Conductor:
         self._find_server = find_server
         self._tell = on_event
         self._folder = settings.home / FOLDER
+        self._as_read = _written(file)
         self._registered: dict[UUID, Registered] = {}
         self._processes: dict[UUID, FlowProcess] = {}
         self._taken_up: dict[tuple[str, str], int] = {}
@@ -133,6 +144,9 @@ class Conductor:
     async def _look(self, client: PrefectClient, database: Database) -> None:
         """Begin what is due, end what was cancelled, close what has ended, go on with what was cut off."""
         await self._settle(client)
+        if (written := _written(self._file)) != self._as_read:
+            self._as_read = written
+            self._tell(FileChanged())
         now = datetime.now(UTC)
         due = await client.get_scheduled_flow_runs_for_deployments(list(self._registered), scheduled_before=now)
         for one in self._registered.values():
@@ -222,6 +236,15 @@ class Conductor:
         moment = moment_of(newest.name)
         following = kept.times.after(newest.created_at if moment is None else moment, 1)
         return cut_off(there, following[0] if following else None, time.time())
+
+
+def _written(file: Path) -> tuple[int, int] | None:
+    """When the file was written, and its size; None where there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 async def _sleep(stop: asyncio.Event, seconds: float) -> None:

@@ -68,5 +68,10 @@ class ServerBack:
     """It answers again."""
 
 
-Served = Serving | Missed | TurnBegan | TurnEnded | TakenUp | ServerAway | ServerBack
+@dataclass(frozen=True, slots=True)
+class FileChanged:
+    """The file of the schedules is no longer what is served."""
+
+
+Served = Serving | Missed | TurnBegan | TurnEnded | TakenUp | ServerAway | ServerBack | FileChanged
 OnServed = Callable[[Served], None]

@@ -149,6 +149,9 @@ def test_what_is_due_is_carried_out_and_what_was_missed_is_said(served: Served) 
     assert (answer["status"], answer["answered_by"]) == ("answered", "a/echo")
     assert "say it" in answer["answer"]
 
+    served.file.write_text(f"{served.file.read_text()}# edited\n")
+    served.until(lambda: "has changed: what is served is as it was read" in served.log.read_text())
+
     # As somebody would in Prefect's pages.
     changed = {**batch["parameters"], "max_tokens": 999_999}
     assert served.ask(f"deployments/{batch['id']}", {"parameters": changed}, method="PATCH")
