@@ -68,7 +68,7 @@ ODD_ANSWER = (
 )  # as one text
 NAMES = (
     *TEXTS, *ERRORS, *COMMANDS, "rl-twice", "rl-for-1", "overflow-once", "overflow-after-tool", "length",
-    "filter", "slow", "hang", "hangmid", "reset", "truncated", "badjson", "unicode", "count", "long100",
+    "filter", "second", "slow", "hang", "hangmid", "reset", "truncated", "badjson", "unicode", "count", "long100",
 )  # fmt: skip
 
 
@@ -136,6 +136,8 @@ async def _whole(reply: Reply, turn: Turn) -> None:
             await reply.text("cut off", reason="length")
         case "filter":
             await reply.text("some", reason="content_filter")
+        case "second":
+            await reply.text(*(f"s{i} " for i in range(5)), pause=0.2)
         case "slow":
             await reply.text(*(f"s{i} " for i in range(100)), pause=0.2)
         case "count":

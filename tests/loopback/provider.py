@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 import threading
 import time
@@ -19,7 +20,7 @@ from http import HTTPStatus
 from typing import Any, Self
 
 from tests.loopback.http import ProviderError, Reply, Request, read_request
-from tests.loopback.models import NAMES, WRONG_KEY, Turn, answer
+from tests.loopback.models import NAMES, RATE_LIMIT, WRONG_KEY, Turn, answer
 
 LARGEST_HEAD = 1 << 16
 TOO_MANY = ProviderError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", "rate_limit_error")
@@ -35,6 +36,7 @@ class Seen:
     nth: int  # of this model's in this scope, from 1
     key: str | None
     messages: tuple[dict[str, Any], ...] = field(repr=False)
+    refused: bool = False  # there were more at a time than the scope allows
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -63,6 +65,8 @@ class Provider:
         self._first: dict[tuple[str, str], float] = {}
         self._keys: dict[str, str] = {}
         self._refusals: Counter[str] = Counter()
+        self._most: dict[str, int] = {}  # answers at a time, by scope
+        self._answering: Counter[str] = Counter()
         self.listed: Counter[str] = Counter()  # requests for the list of models, by scope
         self._log: list[Seen] = []
         self._listening = threading.Event()
@@ -91,6 +95,14 @@ class Provider:
     def refuse_lists(self, scope: str, times: int) -> None:
         """Answer the next so many requests for this scope's list of models with 429."""
         self._refusals[scope] = times
+
+    def allow(self, scope: str, at_once: int | None) -> None:
+        """From now on answer so many requests for a completion at a time in this scope, and others with 429; with 0
+        its list of models as well. None: no limit."""
+        if at_once is None:
+            self._most.pop(scope, None)
+        else:
+            self._most[scope] = at_once
 
     def requests(self, scope: str = "") -> list[Seen]:
         """The requests of all scopes that begin so, in order."""
@@ -138,8 +150,8 @@ class Provider:
             await Reply(writer).error(WRONG_KEY)
         elif (request.method, call) == ("GET", "models"):
             self.listed[scope] += 1
-            if self._refusals[scope] > 0:
-                self._refusals[scope] -= 1
+            if self._refusals[scope] > 0 or self._most.get(scope) == 0:
+                self._refusals[scope] = max(0, self._refusals[scope] - 1)
                 await Reply(writer).error(TOO_MANY)
                 return
             data = [{"id": name, "object": "model"} for name in NAMES]
@@ -154,10 +166,18 @@ class Provider:
         model, messages = asked["model"], tuple(asked.get("messages", ()))
         self._counts[scope, model] += 1
         first_at = self._first.setdefault((scope, model), time.monotonic())
-        seen = Seen(scope, model, self._counts[scope, model], request.key, messages)
+        refused = self._answering[scope] >= self._most.get(scope, math.inf)
+        seen = Seen(scope, model, self._counts[scope, model], request.key, messages, refused)
         self._log.append(seen)
+        if refused:
+            await Reply(writer, model).error(RATE_LIMIT)
+            return
         turn = Turn(model, seen.nth, first_at, seen.roles, len(seen.last_text))
-        await answer(Reply(writer, model), turn)
+        self._answering[scope] += 1
+        try:
+            await answer(Reply(writer, model), turn)
+        finally:
+            self._answering[scope] -= 1
 
     def _serve_in_thread(self) -> None:
         asyncio.run(self.serve())
