@@ -291,6 +291,5 @@ day_times = Table(
     "day_times",
     metadata,
     *_of_day("what", "model"),  # what: run | attempt | token
-    Column("bucket", Integer, primary_key=True, autoincrement=False),
-    Column("n", Integer, nullable=False),
+    Column("counted", Text, nullable=False),  # JSON: by bucket, how many; a row for each would be fifty times as many
 )

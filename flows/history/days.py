@@ -3,11 +3,15 @@ run of the day is written. With them a year of a million runs is summed up as fa
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
+from typing import Any
 
-from sqlalchemy import BigInteger, Connection, insert, literal, select
+import orjson
+from sqlalchemy import BigInteger, Connection, Row, insert, literal, select
 
 from atomic.errors import DatabaseError
 from atomic.record.layout import first_id
@@ -24,6 +28,7 @@ from flows.history.zones import DAY, EPOCH, whole_days, zone_name
 AT_ONCE = 20  # days that one transaction makes: nobody waits long for it
 
 Span = tuple[float, float]
+Histograms = dict[tuple[str, str], dict[int, int]]  # by what is timed and model: by bucket, how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,35 @@ def _keep(database: Database, connection: Connection, zone: str, day: date, begi
         (day_outcomes, grouped.outcomes(of_runs)),
         (day_models, grouped.models(of_attempts)),
         (day_hops, grouped.hops(of_attempts)),
-        (day_times, grouped.times(of_runs, of_attempts)),
     ):
         found = query.subquery()
         names = [column.name for column in found.c]
         rows = select(literal(day_id, BigInteger), *found.c)
         connection.execute(insert(table).from_select(["day_id", *names], rows))
+    histograms = added({}, connection.execute(grouped.times(of_runs, of_attempts)))
+    told = [
+        {"day_id": day_id, "what": what, "model": model, "counted": json.dumps(counted)}
+        for (what, model), counted in histograms.items()
+    ]
+    if told:
+        connection.execute(insert(day_times), told)
+
+
+def added(histograms: Histograms, found: Iterable[Row[*tuple[Any, ...]]]) -> Histograms:
+    """The histograms with rows of :func:`flows.history.grouped.times` added to them."""
+    for what, model, bucket, n in found:
+        counted = histograms.setdefault((what, model), {})
+        counted[bucket] = counted.get(bucket, 0) + int(n)
+    return histograms
+
+
+def kept_times(connection: Connection, ids: Sequence[int], whats: Sequence[str]) -> Histograms:
+    """The histograms of what is timed, over kept days."""
+    query = select(day_times.c.what, day_times.c.model, day_times.c.counted)
+    histograms: Histograms = {}
+    for what, model, text in connection.execute(query.where(day_times.c.day_id.in_(ids), day_times.c.what.in_(whats))):
+        counted = histograms.setdefault((what, model), {})
+        for bucket, n in orjson.loads(text).items():
+            number = int(bucket)
+            counted[number] = counted.get(number, 0) + n
+    return histograms

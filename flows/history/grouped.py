@@ -13,6 +13,7 @@ from flows.database.tables import runs as r
 
 TOKENS = ("input", "output", "cache_read", "cache_write")
 RUN, ATTEMPT, TOKEN = "run", "attempt", "token"  # what is timed: a run, an attempt, the way to its first token
+TIMED = (RUN, ATTEMPT, TOKEN)
 
 _NONE: ColumnElement[str] = literal_column("''", String)  # no parameter: grouping by it must be the same text
 Where = Sequence[ColumnElement[bool]]
@@ -47,26 +48,26 @@ def hops(where: Where, first: First = ()) -> Select[Any]:
     return query.where(*where, after.c.asked.is_distinct_from(a.c.asked)).group_by(*first, *by)
 
 
-def times(of_runs: Where, of_attempts: Where, first: First = ()) -> CompoundSelect[Any]:
-    """Durations in buckets, like ``day_times``."""
+def times(of_runs: Where, of_attempts: Where, *, whats: Sequence[str] = TIMED) -> CompoundSelect[Any]:
+    """How many durations there are by what is timed, model and bucket."""
     model = _known(a.c.asked)
-    parts = (
-        (RUN, _NONE, r.c.took, of_runs),
-        (ATTEMPT, model, a.c.took, of_attempts),
-        (TOKEN, model, a.c.waited, of_attempts),
-    )
+    parts = {
+        RUN: (_NONE, r.c.took, of_runs, (r.c.took,)),
+        ATTEMPT: (model, a.c.took, of_attempts, (model, a.c.took)),
+        TOKEN: (model, a.c.waited, of_attempts, (model, a.c.waited)),
+    }
     return union_all(
         *(
             select(
-                *first,
                 literal(what, String).label("what"),
                 whose.label("model"),
                 bucket.label("bucket"),
                 func.count().label("n"),
             )
             .where(bucket.is_not(None), *where)
-            .group_by(*first, *([] if whose is _NONE else [whose]), bucket)
-            for what, whose, bucket, where in parts
+            .group_by(*by)
+            for what, (whose, bucket, where, by) in parts.items()
+            if what in whats
         )
     )
 

@@ -17,7 +17,7 @@ from flows.database.tables import runs as r
 from flows.history.facts import Cursor, RunFilter
 
 PATTERN_AMONG = 50_000  # values that a pattern is compared with: names and tags may be as many as runs
-LEADING = 8  # values of one question whose runs can be merged in order
+LEADING = 32  # values of one question whose runs can be merged in order
 COUNTED = 5_000  # runs of a label that are counted to see which leads to the fewest
 LAST = "~"  # sorts behind every id
 _WILD = frozenset("*?[")

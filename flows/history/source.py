@@ -15,27 +15,28 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    false,
     func,
-    literal_column,
     or_,
     select,
+    true,
     union_all,
 )
 from sqlalchemy.sql.selectable import CompoundSelect
 
 from flows.database import Database
 from flows.database.tables import attempts as a
-from flows.database.tables import day_hops, day_models, day_outcomes, day_times
+from flows.database.tables import day_hops, day_models, day_outcomes
 from flows.database.tables import days as d
 from flows.database.tables import runs as r
 from flows.history import grouped
-from flows.history.days import extent, keep_days, kept_days
+from flows.history.days import Histograms, added, extent, keep_days, kept_days, kept_times
 from flows.history.facts import RunFilter
 from flows.history.meaning import Meaning, between, meaning
 from flows.history.snapshots import snapshot, time_of
 from flows.history.zones import EPOCH, day_number, local_zone
 
-LOOKS = 20_000  # runs whose rows are summed up for a filter by more than a time: a tenth of a second
+LOOKS = 10_000  # runs whose rows are summed up for a filter by more than a time: a tenth of a second
 
 Part = Select[Any] | CompoundSelect[Any]
 
@@ -64,9 +65,10 @@ class Source:
         """Changes of the model, see ``day_hops``."""
         return self._both(day_hops, grouped.hops(self.of_attempts))
 
-    def times(self) -> FromClause:
-        """Durations in buckets, see ``day_times``."""
-        return self._both(day_times, grouped.times(self.of_runs, self.of_attempts))
+    def times(self, *whats: str) -> Histograms:
+        """Durations in buckets, by what is timed and model."""
+        rows = self.connection.execute(grouped.times(self.of_runs, self.of_attempts, whats=whats))
+        return added(kept_times(self.connection, self.kept, whats), rows)
 
     def _both(self, table: Table, rows: Part, *, by_day: bool = False) -> FromClause:
         found = rows.subquery()
@@ -104,7 +106,9 @@ def source(database: Database, asked: RunFilter, zone: tzinfo | None = None) -> 
 
 
 def _within(column: ColumnElement[str], spans: Sequence[tuple[str, str]]) -> list[ColumnElement[bool]]:
-    return [or_(literal_column("1 = 0"), *(and_(literal_column("1 = 1"), *between(column, *span)) for span in spans))]
+    """Conditions that hold of an id in one of the spans; nothing but ranges, for which the index is used."""
+    ranges = [and_(true(), *between(column, *span)) for span in spans]
+    return [or_(*ranges) if ranges else false()]
 
 
 def _chosen(connection: Connection, meant: Meaning, zone: tzinfo) -> Source:

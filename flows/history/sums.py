@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, FromClause, func, select
 
 from flows.database import Database
 from flows.database.buckets import seconds_of
+from flows.history.days import Histograms
 from flows.history.facts import (
     RUNNING,
     DayOutcome,
@@ -44,7 +45,7 @@ def overview_of(found: Source) -> Overview:
     costs = [row[-1] for row in rows.values() if row[-1] is not None]
     m = found.models()
     failed = select(func.sum(m.c.cost_usd)).where(m.c.status == "failed")
-    times = _times(found)
+    times = found.times(RUN, TOKEN)
     p50, p95 = percentiles(_of(times, RUN))
     ttft_p50, ttft_p95 = percentiles(_of(times, TOKEN))
     counted = {status: int(row[0]) for status, row in rows.items()}
@@ -154,9 +155,9 @@ def kinds(database: Database, asked: RunFilter, zone: tzinfo | None = None) -> t
 def durations(database: Database, asked: RunFilter, zone: tzinfo | None = None) -> tuple[ModelDuration, ...]:
     """How long the attempts of each model took, the model with the most attempts first."""
     with source(database, asked, zone) as found:
-        times = _times(found)
+        times = found.times(ATTEMPT, TOKEN)
     rows = []
-    for model in {model for what, model, _ in times if what != RUN}:
+    for model in {model for _, model in times}:
         took = _of(times, ATTEMPT, model)
         p50, p95 = percentiles(took)
         ttft_p50, ttft_p95 = percentiles(_of(times, TOKEN, model))
@@ -180,17 +181,11 @@ def percentiles(counted: Mapping[int, int]) -> tuple[float | None, float | None]
     return found[0], found[1]
 
 
-def _times(found: Source) -> dict[tuple[str, str, int], int]:
-    t = found.times()
-    query = select(t.c.what, t.c.model, t.c.bucket, _sum(t.c.n)).group_by(t.c.what, t.c.model, t.c.bucket)
-    return {(what, model, bucket): int(n) for what, model, bucket, n in found.connection.execute(query)}
-
-
-def _of(times: Mapping[tuple[str, str, int], int], what: str, model: str | None = None) -> Counter[int]:
+def _of(times: Histograms, what: str, model: str | None = None) -> Counter[int]:
     counted: Counter[int] = Counter()
-    for (timed, whose, bucket), n in times.items():
+    for (timed, whose), histogram in times.items():
         if timed == what and model in (None, whose):
-            counted[bucket] += n
+            counted.update(histogram)
     return counted
 
 

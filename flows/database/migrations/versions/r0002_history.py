@@ -87,7 +87,7 @@ def _make_days() -> None:
     _of_day("day_outcomes", ("status", "kind"), ("runs", "hopped", "unpriced"), used)
     _of_day("day_models", ("model", "status", "kind"), ("attempts", "unpriced"), used)
     _of_day("day_hops", ("source", "target", "kind"), ("runs",))
-    _of_day("day_times", ("what", "model"), ("n",), key=("bucket",))
+    _of_day("day_times", ("what", "model"), (), last=("counted",))
 
 
 def _of_day(
@@ -96,17 +96,18 @@ def _of_day(
     counts: tuple[str, ...],
     used: tuple[str, ...] = (),
     *,
-    key: tuple[str, ...] = (),
+    last: tuple[str, ...] = (),
 ) -> None:
     cost = [sa.Column("cost_usd", sa.Double)] if used else []
     op.create_table(
         table,
         sa.Column("day_id", NUMBER, nullable=False),
         *(sa.Column(name, sa.Text, nullable=False) for name in texts),
-        *(sa.Column(name, sa.Integer, nullable=False) for name in (*key, *counts)),
+        *(sa.Column(name, sa.Integer, nullable=False) for name in counts),
         *(sa.Column(name, sa.BigInteger, nullable=False) for name in used),
         *cost,
-        sa.PrimaryKeyConstraint("day_id", *texts, *key, name=f"pk_{table}"),
+        *(sa.Column(name, sa.Text, nullable=False) for name in last),
+        sa.PrimaryKeyConstraint("day_id", *texts, name=f"pk_{table}"),
         sa.ForeignKeyConstraint(["day_id"], ["days.id"], name=f"fk_{table}_day_id", ondelete="CASCADE"),
     )
 
