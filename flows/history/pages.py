@@ -18,7 +18,7 @@ from flows.history.snapshots import snapshot, time_of
 
 FIRST_SLICE = 1_000  # runs that are looked at first, where a filter needs a look at each …
 LARGER = 8  # … and how much further each further look goes
-LOOKS = 20_000  # runs that are looked at for one page: a tenth of a second
+LOOKS = 10_000  # runs that are looked at for one page: less than a tenth of a second
 COUNTED = 10_000  # runs that are counted for a total
 
 

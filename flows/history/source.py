@@ -36,7 +36,7 @@ from flows.history.meaning import Meaning, between, meaning
 from flows.history.snapshots import snapshot, time_of
 from flows.history.zones import EPOCH, day_number, local_zone
 
-LOOKS = 10_000  # runs whose rows are summed up for a filter by more than a time: a tenth of a second
+LOOKS = 5_000  # runs whose rows are summed up for a filter by more than a time: less than a tenth of a second
 
 Part = Select[Any] | CompoundSelect[Any]
 
