@@ -119,7 +119,7 @@ class Question:
         if self.order:
             pairs.append(("order", self.order))
         pairs += [(name, str(value)) for name, value in more.items() if value is not None]
-        return f"{path}?{urlencode(pairs)}"
+        return f"{path}?{urlencode([(name, storable(value)) for name, value in pairs])}"  # as labels are stored
 
 
 def read_question(query: Iterable[tuple[str, str]], *, window: str) -> Question:

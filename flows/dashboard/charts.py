@@ -20,7 +20,7 @@ from flows.dashboard.text import visible
 
 MOST_DAYS = 400  # days that a chart shows; of a longer time the last ones
 PATTERNS: tuple[dict[str, Any], ...] = (
-    {"symbol": "none"},
+    {},
     {"dashArrayX": [1, 0], "dashArrayY": [2, 4], "rotation": -0.785},
     {"symbol": "circle", "dashArrayX": [[5, 5], [0, 5, 5, 0]], "dashArrayY": [3, 0], "symbolSize": 0.7},
     {"dashArrayX": [1, 0], "dashArrayY": [2, 4]},
@@ -59,7 +59,6 @@ def stacked(days: Sequence[date], series: Sequence[Series], *, unit: str) -> dic
     muted = {"color": "var(--muted)", "fontSize": 11}
     return {
         "animation": False,
-        "aria": {"enabled": True, "label": {"enabled": False}, "decal": {"show": True}},
         "grid": {"left": 4, "right": 8, "top": 12, "bottom": 2, "containLabel": True},
         "tooltip": {
             "trigger": "axis",
@@ -105,12 +104,17 @@ def stacked(days: Sequence[date], series: Sequence[Series], *, unit: str) -> dic
                     "color": f"var(--{one.colour})",
                     "borderColor": "var(--raised)",
                     "borderWidth": 0.5,
-                    "decal": {**PATTERNS[one.pattern % len(PATTERNS)], "color": "var(--raised)"},
+                    **_decal(one.pattern),
                 },
             }
             for one in series
         ],
     }
+
+
+def _decal(pattern: int) -> dict[str, Any]:
+    lines = PATTERNS[pattern % len(PATTERNS)]
+    return {"decal": {**lines, "color": "var(--raised)"}} if lines else {}
 
 
 def day_chart(

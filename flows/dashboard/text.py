@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+OWN_MODEL = "the agent’s own model"  # in the place of a name, where none was asked for
+
 _LINE_ENDS = re.compile("\r\n|\r(?!\n)|[\x85\u2028\u2029]")
 # Control codes, marks that turn the direction of text around or are invisible, tag characters, halves of pairs: what
 # atomic.text takes out for a terminal, a page can show. Soft joins between letters stay: scripts and emoji need them.

@@ -37,4 +37,4 @@ def change(before: float | None, after: float | None) -> str:
     times = after / before
     if times >= 3:
         return f"×{times:.1f}"
-    return f"{times - 1:+.1%}".replace("%", " %").replace("-", "−")
+    return f"{times - 1:+z.1%}".replace("+0.0%", "0.0%").replace("%", " %").replace("-", "−")

@@ -58,6 +58,6 @@ async def seen(browser: Browser, origin: str, **options: Any) -> AsyncIterator[S
     try:
         here = Seen(await context.new_page(), origin)
         yield here
-        assert here.wrong == []
+        assert here.wrong == [], here.wrong
     finally:
         await context.close()

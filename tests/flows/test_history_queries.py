@@ -214,6 +214,20 @@ def test_pages_hold_the_runs_that_are_meant_each_once_the_newest_first(
         page = history.runs_page(database, asked, after=page.next, limit=limit)
         got += page.rows
     assert [row.run_id for row in got] == right
+    back = list(page.rows)
+    while page.newer is not None:
+        page = history.runs_page(database, asked, before=page.newer, limit=limit)
+        back = [*page.rows, *back]
+    assert [row.run_id for row in back] == right
+    assert history.run_rows(database, [*right, "none"]) == tuple(got)
+    ranked = history.ranked_page(database, asked, by="cost", limit=limit)
+    dearest = list(ranked.rows)
+    while ranked.next is not None:
+        ranked = history.ranked_page(database, asked, by="cost", after=ranked.next, limit=limit)
+        dearest += ranked.rows
+    assert dearest == sorted(
+        got, key=lambda row: (-1 if row.cost_usd is None else row.cost_usd, row.run_id), reverse=True
+    )
     by_id = {one.run.run_id: one for one in all_of}
     for row in got:
         one = by_id[row.run_id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from flows.dashboard.pages import batches, errors, overview, run, runs
+from flows.dashboard.pages import batches, compare, errors, overview, run, runs
 from flows.dashboard.sources import Sources
 
 
@@ -14,4 +14,5 @@ def register(app: FastAPI, sources: Sources) -> None:
     overview.register(sources)
     runs.register(sources)
     batches.register(sources)
+    compare.register(sources)
     run.register(app, sources)

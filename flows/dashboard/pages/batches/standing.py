@@ -9,6 +9,7 @@ from flows.dashboard.asking import Question
 from flows.dashboard.elements import el, pill
 from flows.dashboard.outcomes import ANSWERED, RUNNING, STOPPED, WAITS, Family
 from flows.dashboard.units import dollars, percent, seconds
+from flows.database.tables import storable
 from flows.history import EditionRow, RunFilter
 
 _LIVE = {"run": "running", "pause": "paused", "drain": "draining", "stop": "stopping"}
@@ -18,7 +19,7 @@ _TONES = {"failed": "agent", "parked": "waits", "pending": "rest"}
 
 def address(batch: str) -> str:
     """The page of a batch. Names may be anything, and so are no part of a path."""
-    return f"/batch?{urlencode({'name': batch})}"
+    return f"/batch?{urlencode({'name': storable(batch)})}"
 
 
 def runs_of(edition: EditionRow) -> Question:

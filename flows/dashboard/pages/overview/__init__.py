@@ -10,7 +10,7 @@ from nicegui import ui
 
 from flows.dashboard.asking import Question, read_question
 from flows.dashboard.controls import from_history, show_filter, show_window
-from flows.dashboard.elements import el, link, moment
+from flows.dashboard.elements import el, moment
 from flows.dashboard.layout import frame
 from flows.dashboard.pages.overview import rankings, trends
 from flows.dashboard.pages.overview.tiles import show_tiles
@@ -92,13 +92,10 @@ def register(sources: Sources) -> None:
             if not found.sums.runs:
                 no_runs(question, "/", any_at_all=bool(found.facets.models or found.facets.providers))
                 return
-            show_tiles(question, found.sums, found.models)
+            show_tiles(question, found.sums)
             _partly(found.sums)
             trends.show(question, found.outcomes, found.spend, found.models, now, zone)
             rankings.show(question, found)
-            with el("p", None, "muted"):
-                link("Compare two days", "/compare")
-                el("span", ": what made one dearer than the other.")
 
 
 def _partly(sums: Overview) -> None:

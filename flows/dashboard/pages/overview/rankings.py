@@ -10,9 +10,10 @@ from flows.dashboard.asking import Question
 from flows.dashboard.charts import swatch
 from flows.dashboard.elements import el, link
 from flows.dashboard.outcomes import family_of, pattern_of, words
-from flows.dashboard.pages.models import show_health
-from flows.dashboard.pages.overview.trends import OWN_MODEL, colours_of
+from flows.dashboard.pages.overview.models import show_health
+from flows.dashboard.pages.overview.trends import colours_of
 from flows.dashboard.tables import bar, number, table
+from flows.dashboard.text import OWN_MODEL
 from flows.dashboard.units import dollars, percent, seconds
 from flows.history import Hop, KindCount, ModelCost, ModelDuration
 

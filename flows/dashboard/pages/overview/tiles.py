@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from flows.cli.figures import count
 from flows.dashboard.asking import Question
 from flows.dashboard.elements import el, link
 from flows.dashboard.units import dollars, percent, seconds
-from flows.history import ModelCost, Overview
+from flows.history import Overview
+from flows.history.facts import share
 
 
-def show_tiles(question: Question, sums: Overview, models: Sequence[ModelCost]) -> None:
+def show_tiles(question: Question, sums: Overview) -> None:
     """The figures; each leads to the runs that it counts."""
     ended = sums.answered + sums.failed
-    answers = sum(one.answers for one in models)
-    per_answer = sums.cost_usd / answers if sums.cost_usd is not None and answers else None
+    per_answer = share(sums.cost_usd, sums.answered)
     lost = sums.failed_cost_usd
-    lost_share = lost / sums.cost_usd if lost is not None and sums.cost_usd else None
+    lost_share = share(lost, sums.cost_usd or 0)
     with el("dl", None, "tiles"):
         _tile(
             "Answered",
@@ -28,7 +26,7 @@ def show_tiles(question: Question, sums: Overview, models: Sequence[ModelCost]) 
         _tile("Failed", f"{sums.failed:,}", "runs without an answer", question.only(status=("failed",)).to("/runs"))
         _tile(
             "Answered by another model",
-            percent(sums.hopped / sums.answered if sums.answered else None),
+            percent(share(sums.hopped, sums.answered)),
             f"{sums.hopped:,} runs fell back",
             question.only(hopped=True).to("/runs"),
         )

@@ -8,14 +8,15 @@ from datetime import date, tzinfo
 
 from flows.dashboard.asking import Question, days
 from flows.dashboard.charts import Series, day_chart, each_day
-from flows.dashboard.elements import el
+from flows.dashboard.elements import el, link
 from flows.dashboard.outcomes import family_of, pattern_of, words
+from flows.dashboard.text import OWN_MODEL
 from flows.dashboard.units import dollars
 from flows.history import ANSWERED, RUNNING, DayOutcome, DaySpend, ModelCost
 from flows.history.zones import day_of
 
 COLOURED = 6  # models with a colour of their own; the others share one
-OWN_MODEL = "the agent's own model"
+NARROW = 31  # days whose bars can be told apart in a third of the page's width
 OTHERS = "other models"
 
 
@@ -31,7 +32,7 @@ def show(
     shown = _days(question, [*(one.day for one in outcomes), *(one.day for one in spend)], now, zone)
     of_runs = outcome_series(question, outcomes, shown)
     failed = [one for one in of_runs if one.name not in (ANSWERED, RUNNING)]
-    with el("div", None, "charts"):
+    with el("div", None, "charts" if len(shown) <= NARROW else "charts long"):
         with el("section", None, "panel"):
             el("h2", "Runs by day")
             whole = len(of_runs) - len(failed)
@@ -41,7 +42,9 @@ def show(
                 el("h2", "Failed runs by day")
                 day_chart("Failed runs by day and kind", shown, failed, unit="count", show=_whole)
         with el("section", None, "panel"):
-            el("h2", "Cost by day")
+            with el("div", None, "titled"):
+                el("h2", "Cost by day")
+                link("Compare two days", "/compare", "small")
             of_models = spend_series(question, spend, models, shown)
             day_chart("Cost by day and model", shown, of_models, unit="money", show=dollars)
 

@@ -10,8 +10,7 @@ from flows.cli.figures import count, duration, money, several
 from flows.dashboard.elements import away, el, link, moment, pill
 from flows.dashboard.outcomes import family_of, words
 from flows.dashboard.records import RunFound
-
-OWN_MODEL = "the agent’s own model"
+from flows.dashboard.text import OWN_MODEL
 
 
 def trail(run: RunFound, *further: tuple[str, str]) -> None:

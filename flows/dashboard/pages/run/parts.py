@@ -7,9 +7,9 @@ from flows.cli.figures import several
 from flows.cli.spoken import spoken
 from flows.dashboard.elements import el, link, pill
 from flows.dashboard.outcomes import family_of, words
-from flows.dashboard.pages.run.head import OWN_MODEL, trail
+from flows.dashboard.pages.run.head import trail
 from flows.dashboard.records import AttemptFound, RunFound, read_head
-from flows.dashboard.text import folded
+from flows.dashboard.text import OWN_MODEL, folded
 
 STDERR = 20_000  # bytes of stderr that are shown
 

@@ -17,9 +17,9 @@ from flows.cli.spoken import spoken
 from flows.dashboard.elements import el, link, moment, pill, set_text
 from flows.dashboard.outcomes import family_of, words
 from flows.dashboard.outline import Entry, Sort
-from flows.dashboard.pages.run.head import OWN_MODEL
 from flows.dashboard.records import AttemptFound, RunFound, hop_reason
 from flows.dashboard.streams import Told
+from flows.dashboard.text import OWN_MODEL
 
 MESSAGE = 600  # characters of a message or of a piece of evidence
 MOST_EVIDENCE = 8

@@ -12,8 +12,8 @@ from flows.cli.figures import count
 from flows.dashboard.asking import Question
 from flows.dashboard.elements import el, link, moment, pill
 from flows.dashboard.outcomes import family_of, words
-from flows.dashboard.pages.models import OWN_MODEL
 from flows.dashboard.tables import table
+from flows.dashboard.text import OWN_MODEL
 from flows.dashboard.units import dollars, seconds
 from flows.history import RUNNING, RunRow
 

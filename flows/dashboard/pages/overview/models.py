@@ -8,10 +8,10 @@ from flows.dashboard.asking import Question, Window
 from flows.dashboard.elements import el, link, moment
 from flows.dashboard.outcomes import family_of, words
 from flows.dashboard.tables import number, table
+from flows.dashboard.text import OWN_MODEL
 from flows.dashboard.units import percent
 from flows.history import ModelHealth, RunFilter
 
-OWN_MODEL = "the agent's own model"
 NAMED = 80  # characters of a model's name
 REASON = 200  # characters of why it cools down
 
