@@ -15,7 +15,10 @@ from flows.batch import BatchResult, Ending
 from flows.database import Control, control
 from tests.flows.batches import Batch, batch, until  # noqa: F401 - a fixture
 
-SLOW = [(str(n), "x/slow-8") for n in range(16)]  # a second each
+
+def items(model: str) -> list[tuple[str, str]]:
+    """Of slow-8 each takes a second."""
+    return [(str(n), model) for n in range(16)]
 
 
 def ask(batch: Batch, wanted: Control) -> None:  # noqa: F811
@@ -25,9 +28,9 @@ def ask(batch: Batch, wanted: Control) -> None:  # noqa: F811
     database.close()
 
 
-async def begun(batch: Batch, **given: object) -> asyncio.Future[BatchResult]:  # noqa: F811
+async def begun(batch: Batch, model: str = "x/slow-8", **given: object) -> asyncio.Future[BatchResult]:  # noqa: F811
     """A batch whose first sessions are at work."""
-    batch.write(SLOW)
+    batch.write(items(model))
     going = asyncio.ensure_future(batch.run(concurrency=2, **given))
     await until(lambda: any(told.running for told in batch.progress()))
     return going
@@ -52,7 +55,7 @@ async def test_another_terminal_ends_it(
     wanted: Literal["drain", "stop"],
     ending: Ending,
 ) -> None:
-    going = await begun(batch)
+    going = await begun(batch, "x/slow-8" if wanted == "drain" else "x/slow-600")
     ask(batch, wanted)
     result = await going
     assert (result.ending, result.exit_code) == (ending, 130)
@@ -61,7 +64,8 @@ async def test_another_terminal_ends_it(
     kinds = {run.kind for run in batch.runs()}
     assert kinds == {None} if wanted == "drain" else FailureKind.CANCELLED in kinds
     assert batch.lines().keys() == {run.custom_id for run in batch.runs() if run.status == "answered"}
-    assert (await batch.run(models=["x/ok"])).answered == 16
+    batch.write(items("x/ok"))
+    assert (await batch.run()).answered == 16
 
 
 async def test_a_pause_can_be_ended_by_a_stop(batch: Batch) -> None:  # noqa: F811
@@ -96,7 +100,7 @@ async def test_a_loop_that_shuts_down_leaves_nothing(batch: Batch) -> None:  # n
 
 
 async def test_one_that_is_stopped_before_it_begins_begins_nothing(batch: Batch) -> None:  # noqa: F811
-    batch.write(SLOW)
+    batch.write(items("x/slow-8"))
     run = batch.begin()
     run.stop(Ending.TERMINATED, "now", "SIGTERM")
     result = await run.to_its_end()
@@ -113,7 +117,7 @@ asyncio.run(run.to_its_end())
 
 
 async def test_one_whose_process_was_killed_is_taken_over(batch: Batch) -> None:  # noqa: F811
-    batch.write(SLOW)
+    batch.write(items("x/slow-8"))
     process = subprocess.Popen([sys.executable, "-c", KILLED], cwd=batch.folder)
     try:
         await until(lambda: len(batch.runs()) > 2)
@@ -123,6 +127,6 @@ async def test_one_whose_process_was_killed_is_taken_over(batch: Batch) -> None:
     result = await batch.run()
     assert (result.answered, result.left) == (16, 0)
     assert f"taken over from process {process.pid}" in batch.said()
-    assert batch.lines().keys() == {name for name, _ in SLOW}
+    assert batch.lines().keys() == {name for name, _ in items("x/slow-8")}
     answered = [run.custom_id for run in batch.runs() if run.status == "answered"]
     assert len(answered) == len({*answered}) == 16
