@@ -140,9 +140,19 @@ def day_chart(
     with el("div", None, "chart", aria_hidden="true"):
         chart = ui.echart(stacked(days, series, unit=unit), renderer="svg")
         chart.on("componentClick", go, ["seriesIndex", "dataIndex"])
-    with el("details", None, "figures"):
+    with el("details", None, "figures") as details:
         el("summary", "Figures")
-        _figures(title, days, series, show)
+        place = el("div")
+    made = False
+
+    def unfold() -> None:  # only then: cells of months by the thousand would keep everybody waiting
+        nonlocal made
+        if not made:
+            made = True
+            with place:
+                _figures(title, days, series, show)
+
+    details.on("toggle", unfold, [])
 
 
 def _figures(title: str, days: Sequence[date], series: Sequence[Series], show: Callable[[float], str]) -> None:
