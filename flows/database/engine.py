@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import ARRAY, URL, ColumnElement, Connection, Engine, Table, any_, create_engine, event, literal
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
 from atomic.errors import DatabaseError
 from atomic.record.files import create_file, make_folder, place_error
@@ -28,6 +28,7 @@ from flows.database.urls import masked, read_url, sqlite_file
 
 PATIENCE = 30.0  # seconds to wait for another process's lock, or for a server to answer; no transaction takes one
 _READING = "reading"  # execution option of a connection that only reads
+_FILE = "file"  # in what the pool knows of a connection
 _OLDEST_SQLITE = (3, 35)  # knows RETURNING
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -147,9 +148,35 @@ def _sqlite_engine(url: URL, place: str, patience: float) -> Engine:
             reason="driver",
         )
     engine = create_engine(url, connect_args={"timeout": patience})
+    if (path := sqlite_file(url)) is not None:
+        _follow(engine, path)
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _follow(engine: Engine, path: Path) -> None:
+    """Let no connection outlive its file: a history that was rebuilt has taken the old one's place."""
+
+    def note(_dialect: Any, record: Any, _args: Any, _kwargs: Any) -> None:
+        record.info[_FILE] = _identity(path)  # before it is opened: one that is replaced meanwhile is opened again
+
+    def compare(_connection: Any, record: Any, _proxy: Any) -> None:
+        now = _identity(path)
+        if now is not None and now != record.info[_FILE]:
+            raise DisconnectionError("its file was replaced")  # to the pool, which opens another
+
+    event.listen(engine, "do_connect", note)
+    event.listen(engine, "checkout", compare)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file that is; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _set_up(connection: Any, _record: Any) -> None:

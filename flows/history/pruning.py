@@ -1,7 +1,7 @@
 """Removing runs that are old: their records, their keys and their rows, all or nothing.
 
 Which runs are to go is written down first. A kill on the way leaves that note, and whoever opens the history next
-removes the rest.
+removes the rest; not while somebody is at it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import Timeout
+
 from atomic.errors import RecordDamaged
 from atomic.record import RunStore
-from atomic.record.files import encode, make_folder, read_object, temporary, write_file
+from atomic.record.files import encode, locked, make_folder, read_object, temporary, write_file
 from atomic.record.layout import is_run_id, run_path
 from flows.database import Database
 from flows.database.runs import remove
@@ -21,6 +23,7 @@ from flows.history.facts import RunFilter, RunRow
 from flows.history.pages import runs_page
 
 NOTES = "pruning"  # in the home
+LOCK = "lock"  # held by whoever removes
 PAGE = 500  # runs that are read at a time
 AT_ONCE = 100  # runs that one note names: what is removed before their rows are
 
@@ -57,23 +60,35 @@ def doomed(database: Database, store: RunStore, asked: RunFilter) -> Doomed:
 def prune(database: Database, store: RunStore, ids: Sequence[str]) -> Iterator[int]:
     """Remove runs, record and row; yields how many are gone as it goes. Raises DatabaseError, RecordError, PlaceError;
     what was begun is then finished by the next catch-up."""
+    make_folder(store.home / NOTES)
     for first in range(0, len(ids), AT_ONCE):
         some = ids[first : first + AT_ONCE]
-        make_folder(store.home / NOTES)
         note = temporary(store.home / NOTES / "runs.json").with_suffix(".json")
-        write_file(note, encode({"root": store.root, "runs": list(some)}), durable=True)
-        _remove(database, store, note, some)
+        with locked(store.home / NOTES / LOCK):
+            write_file(note, encode({"root": store.root, "runs": list(some)}), durable=True)
+            _remove(database, store, note, some)
         yield first + len(some)
 
 
 def finish_prunes(database: Database, store: RunStore) -> int:
     """Remove what a prune that was killed has left. Returns how many runs. Raises as :func:`prune`."""
+    notes = store.home / NOTES
+    if not any(notes.glob("*.json")):
+        return 0
+    try:
+        with locked(notes / LOCK, wait=False):
+            return _finish(database, store, notes)
+    except Timeout:
+        return 0  # it is on its way
+
+
+def _finish(database: Database, store: RunStore, notes: Path) -> int:
     n = 0
-    for note in sorted((store.home / NOTES).glob("*.json")):
+    for note in sorted(notes.glob("*.json")):
         try:
             said = read_object(note)
         except (FileNotFoundError, RecordDamaged):
-            continue  # another process has just finished it, or nothing was begun
+            continue  # nothing was begun
         runs = said.get("runs")
         if said.get("root") == store.root and isinstance(runs, list):
             ids = [run_id for run_id in map(str, runs) if is_run_id(run_id)]

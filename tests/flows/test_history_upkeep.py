@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -180,6 +181,21 @@ def test_a_rebuilt_history_is_the_same(where: Where, store: RunStore, harm: str)
     assert items.counts(after, 1).pending == 1  # what only the database knew was kept
 
 
+def test_a_history_that_was_rebuilt_is_seen_by_who_had_it_open(tmp_path: Path, store: RunStore) -> None:
+    open_ = Database.open(home=tmp_path)
+    catch_up(open_, store, MASKER)
+    ids = [made(store), made(store)]
+    assert rebuild(None, tmp_path, store, MASKER) == 2
+    assert listed(open_) == sorted(ids, reverse=True)
+    ids.append(made(store))
+    assert catch_up(open_, store, MASKER).found == 1  # and what it writes is found by others
+    with contextlib.closing(Database.open(home=tmp_path)) as other:
+        assert listed(other) == sorted(ids, reverse=True)
+    (tmp_path / "history.db").unlink()
+    assert listed(open_) == sorted(ids, reverse=True)
+    open_.close()
+
+
 def test_no_history_is_rebuilt_under_a_batch_at_work(where: Where, store: RunStore) -> None:  # noqa: F811
     where.hold()
     with pytest.raises(UsageError, match="nightly is being carried out"):
@@ -226,6 +242,25 @@ def test_a_prune_that_is_killed_is_finished_by_the_next_look(
     assert list(store.ids()) == []
     with pytest.raises(RunNotFound):
         store.read(ids[0])
+
+
+def test_nobody_finishes_a_prune_that_is_at_work(
+    database: Database,  # noqa: F811
+    store: RunStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = [made(store) for _ in range(3)]
+    catch_up(database, store, MASKER)
+    removing, looks = store.remove, []
+
+    def looked_at(run_id: str) -> None:
+        looks.append(catch_up(database, store, MASKER))
+        removing(run_id)
+
+    monkeypatch.setattr(store, "remove", looked_at)
+    assert list(prune(database, store, ids)) == [3]
+    assert [look.gone for look in looks] == [0, 0, 0]
+    assert listed(database) == []
 
 
 def test_no_cell_is_a_formula_and_no_line_lacks_a_run(database: Database, store: RunStore) -> None:  # noqa: F811
