@@ -24,6 +24,7 @@ from atomic.workspace.places import (
     make_place,
     read_note,
     remove_place,
+    stand_tree,
     write_note,
 )
 from atomic.workspace.private import alternates, excluded, make_repository
@@ -93,6 +94,7 @@ class Workspace:
         WorkspaceError."""
         assert self._note.tree is not None, "it was made whole"
         with _told(self._place):
+            stand_tree(self._place)
             return self._state.changes(self._note.tree, target, durable=durable)
 
     def remove(self) -> None:

@@ -17,7 +17,7 @@ from atomic.errors import PlaceError, RecordError
 from atomic.record.files import encode, make_folder, place_error, read_object, write_file
 from atomic.record.layout import is_run_id
 from atomic.workspace.facts import WorkspaceNote
-from atomic.workspace.removing import names_in, open_folder, opened, remove_within
+from atomic.workspace.removing import names_in, open_folder, opened, permit, remove_within
 
 WORKSPACES = "workspaces"
 TREE, GIT, START, NOTE = "tree", "git", "start", "workspace.json"
@@ -86,6 +86,21 @@ def empty_tree(place: Path) -> Path:
         remove_within(folder, TREE)
         os.mkdir(TREE, 0o700, dir_fd=folder)
     return place / TREE
+
+
+def stand_tree(place: Path) -> None:
+    """See that the folder for the files is one: where an agent removed it, or put a link or a file in its place, all
+    files are gone from it, and nothing is looked at that the link leads to. Raises OSError."""
+    with opened(place) as folder:
+        try:
+            os.close(open_folder(TREE, within=folder))
+        except FileNotFoundError:
+            os.mkdir(TREE, 0o700, dir_fd=folder)
+        except NotADirectoryError:
+            remove_within(folder, TREE)
+            os.mkdir(TREE, 0o700, dir_fd=folder)
+        except PermissionError:
+            permit(TREE, 0o700, within=folder)
 
 
 @contextlib.contextmanager

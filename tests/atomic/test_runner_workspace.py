@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,3 +206,25 @@ def test_an_agent_trusts_a_project_in_a_workspace_as_it_does_in_the_users_folder
     agent = Agent(command=("node", str(script)), env={"PI_CODING_AGENT_DIR": str(folder)})
     assert decided_as_in(user, agent).approve is True
     assert decided_as_in(tmp_path, agent).approve is None
+
+
+@pytest.mark.parametrize("put_there", ["nothing", "a link", "a file"])
+async def test_an_agent_that_removes_the_folder_it_works_in_has_removed_its_files(
+    user: Path, store: RunStore, put_there: str
+) -> None:
+    def remove(folder: Path) -> Verdict:
+        shutil.rmtree(folder)
+        if put_there == "a link":
+            folder.symlink_to(user)
+        elif put_there == "a file":
+            folder.write_text("x")
+        return OVERFLOW
+
+    before = state_of(user)
+    result = await carried_out(user, store, Edits(remove, adding("of the second")))
+    assert result.answered
+    assert result.warnings == ()
+    assert "-" in Path(result.record, "attempt-1", "changes.patch").read_text()
+    assert "+of the second" in Path(result.record, "attempt-2", "changes.patch").read_text()
+    assert state_of(user) == before
+    assert left(store) == []
