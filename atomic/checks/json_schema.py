@@ -37,6 +37,9 @@ def read_schema(file: Path) -> Any:
     foreign = next(_foreign(schema, frozenset(_ids(schema))), None)
     if foreign is not None:
         raise _wrong(file, f"it refers to {foreign!r}, and nothing is fetched", line=_line(text, foreign))
+    missing = next(_missing(schema), None)
+    if missing is not None:
+        raise _wrong(file, f"it refers to {missing!r}, which is not there", line=_line(text, missing))
     return schema
 
 
@@ -104,6 +107,26 @@ def _foreign(schema: Any, known: frozenset[str]) -> Iterator[str]:
                 and not base.startswith(("http://json-schema.org/", "https://json-schema.org/"))
             ):
                 yield base
+
+
+def _missing(schema: Any) -> Iterator[str]:
+    """What it refers to within itself and does not hold. Where parts have an ``$id`` of their own, references are
+    relative to it: those are found when an answer is checked."""
+    from referencing import Registry, Resource
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    if any(isinstance(part.get("$id"), str) for part in _tables(schema) if part is not schema):
+        return
+    resource = Resource.from_contents(schema, default_specification=DRAFT202012)
+    resolver = Registry().with_resource("", resource).resolver()
+    for part in _tables(schema):
+        target = part.get("$ref")
+        if isinstance(target, str) and target.startswith("#"):
+            try:
+                resolver.lookup(target)
+            except (Unresolvable, ValueError):  # a pointer may call for an item of a list by a word
+                yield target
 
 
 def _ids(schema: Any) -> Iterator[str]:
