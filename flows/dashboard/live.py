@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from nicegui import events, ui
+from nicegui import Client, events, ui
 
 from atomic.errors import DatabaseError
 from flows.dashboard.elements import el
@@ -32,3 +32,8 @@ def follow(ask: Callable[[], _Facts], show: Callable[[_Facts], bool]) -> None:
 
     timer = ui.timer(EVERY, tick, immediate=False)
     el("span", None, "unseen", data_live=True, aria_hidden="true").on("lookedat", looked_at, ["detail"])
+
+
+def looked_at() -> bool:
+    """Whether anybody has a page open. From any thread."""
+    return any(client.has_socket_connection for client in list(Client.instances.values()))

@@ -87,6 +87,8 @@ def serve(settings: Settings, listener: socket.socket, *, host: str, token: str 
     from atomic.runner import open_store
     from flows.dashboard.app import build_app, require_library
     from flows.dashboard.guard import rules_for
+    from flows.dashboard.keeping_up import keeping_up
+    from flows.dashboard.live import looked_at
     from flows.dashboard.presence import present
     from flows.dashboard.sources import Sources
     from flows.database import Database
@@ -101,7 +103,7 @@ def serve(settings: Settings, listener: socket.socket, *, host: str, token: str 
         config = uvicorn.Config(
             app, log_level="warning", lifespan="on", ws="wsproto", timeout_graceful_shutdown=GRACE, server_header=False
         )
-        with present(settings.home, url, guarded=token is not None):
+        with present(settings.home, url, guarded=token is not None), keeping_up(sources, looked_at):
             uvicorn.Server(config).run(sockets=[listener])
     finally:
         database.close()
