@@ -20,6 +20,7 @@
     ├── ServerError                a Prefect server that does not start or answer
     ├── DatabaseError              the database of batches and history cannot be used
     ├── EditionLost                another process has taken the edition over
+    ├── BatchBroken                what a batch that has begun needs is not to be had any more
     └── RunError                   a run that ended without an answer
         ├── NoModelAnswered        every attempt failed, or the policy stopped
         └── RunCancelled           somebody stopped it
@@ -147,8 +148,8 @@ class ServerError(AtomicError):
 
 class DatabaseError(AtomicError):
     """The database of batches and history cannot be used. Fields: ``url`` (passwords masked), ``reason``: one of
-    ``locked``, ``full``, ``readonly``, ``corrupt``, ``newer``, ``unreachable``, ``denied``, ``url``, ``driver``,
-    ``failed``."""
+    ``locked``, ``full``, ``readonly``, ``corrupt``, ``removed``, ``newer``, ``unreachable``, ``denied``, ``url``,
+    ``driver``, ``failed``."""
 
     exit_code = EXIT_USAGE
 
@@ -156,6 +157,11 @@ class DatabaseError(AtomicError):
 class EditionLost(AtomicError):
     """Another process has taken the edition over: nothing more may be written to it. Fields: ``batch``,
     ``edition``."""
+
+
+class BatchBroken(AtomicError):
+    """A batch had begun, and its database, its results or its records can be written no more. The cause is the error
+    that says so. Fields: ``batch``, ``edition``; those of the cause."""
 
 
 class RunError(AtomicError):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from atomic.errors import AtomicError, UsageError
+from atomic.errors import AtomicError, BatchBroken, DatabaseError, PlaceError, RecordError, UsageError
 from atomic.models import ModelRef
 from atomic.recovery import Recovered
 from flows.batch.across import Across
@@ -53,8 +53,9 @@ class BatchRun:
         """Carry it out. ``across`` gives sessions their places where a limit of all machines is asked for.
 
         Raises UsageError before anything is spent (EditionBusy, where another process is at it; FolderBusy,
-        where another session is at work in one of its folders), DatabaseError, EditionLost, PlaceError, RecordError. A
-        cancel is passed on when nothing lives any more.
+        where another session is at work in one of its folders), DatabaseError, PlaceError, RecordError; EditionLost;
+        BatchBroken where one of those three comes up when something has been spent. A cancel is passed on when nothing
+        lives any more.
         """
         settings, limit = self.request.settings, self.request.asked.limit_across
         if limit is not None and across is None:
@@ -107,8 +108,12 @@ class BatchRun:
                 if edition.resumed and (what := of_loading(loaded, counts)):
                     self.say(f"edition {edition.name} goes on: {what}")
                 engine = await self._make_engine(database, edition, files, counts, across)
-                await engine.carry_out(open_shard)
-                await asyncio.to_thread(files.sync)
+                try:
+                    await engine.carry_out(open_shard)
+                except (PlaceError, RecordError, DatabaseError) as error:
+                    if engine.begun:
+                        raise broken(edition, error) from error
+                    raise
             reason = ""
         except AtomicError as error:
             reason = error.message
@@ -150,6 +155,8 @@ class BatchRun:
         ending = self.stop.ending
         if ending is None or not counts.left:
             ending = Ending.LIMIT if counts.left else Ending.FINISHED
+        if engine.files_lost:
+            self.say(f"{self.request.output} was moved or emptied meanwhile: the results in it were written anew")
         if engine.unshown is not None:
             self.say(f"Prefect could not show all of it: {engine.unshown}")
         return BatchResult(
@@ -172,6 +179,12 @@ class BatchRun:
             warnings=tuple(self._warnings),
             flow_run_id=self.flow_run_id,
         )
+
+
+def broken(edition: Edition, error: AtomicError) -> BatchBroken:
+    """The error of a batch that had begun: unlike its cause it does not say that nothing was spent."""
+    hint = f"{error.hint}; then the same command goes on" if error.hint else "the same command goes on"
+    return BatchBroken(error.message, hint=hint, **{**error.fields, "batch": edition.batch, "edition": edition.name})
 
 
 def load(database: Database, edition: Edition, request: BatchRequest) -> tuple[ResultFiles, Counts, Loaded]:

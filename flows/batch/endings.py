@@ -76,10 +76,26 @@ class Endings:
             for _, written in [*batch, *self._waiting]:
                 written.cancel()
 
+    async def keep_files(self) -> bool:
+        """See to it that what was written is where it belongs, and lasts through a power cut. False where the files had
+        to be written anew. Raises DatabaseError, PlaceError, RecordError."""
+        there = await self._database.apart(keep, self._edition, self._files)
+        await asyncio.to_thread(self._files.sync)
+        return there
+
     def close(self) -> None:
         """Let ``run`` return when all is written."""
         self._closed = True
         self._filled.set()
+
+
+def keep(database: Database, edition: Edition, files: ResultFiles) -> bool:
+    """Write the results files anew where somebody has moved, removed or replaced them: false then. Raises
+    DatabaseError, PlaceError, RecordError."""
+    if files.in_place:
+        return True
+    files.write_anew(items.results(database, edition.id))
+    return False
 
 
 def write(database: Database, edition: Edition, files: ResultFiles, outcomes: Sequence[Outcome]) -> set[int]:

@@ -96,9 +96,10 @@ class Engine:
         self.stop = stop
         self.sessions = Pace()
         self.ran = 0
+        self.begun = False  # an item has begun
         self.unshown: Exception | None = None  # why a shard could not be opened
+        self.files_lost = False  # somebody moved or removed the results files, and they were written anew
         self._database = database
-        self._files = files
         self._cooldowns = cooldowns
         self._probes = probes
         self._meter = meter
@@ -158,6 +159,7 @@ class Engine:
         if self._failure is not None:
             raise self._failure
         await self._feed.give_back()
+        await self._keep_files()
         if steady.cancelled:
             raise asyncio.CancelledError
 
@@ -243,6 +245,7 @@ class Engine:
         self, ready: Ready, shard: Shard, run_attempt: RunAttempt, flow_run_id: str | None
     ) -> asyncio.Task[None]:
         work = Work(ready, self._means, run_attempt)
+        self.begun = True
 
         async def carry_out() -> None:
             try:
@@ -321,7 +324,7 @@ class Engine:
             await self._cooldowns.refresh()
             self._probes.look()
             await self._note_running()
-            await asyncio.to_thread(self._files.sync)
+            await self._keep_files()
             now = time.monotonic()
             if self._parked and now - self._counted_at >= COUNT_EVERY:
                 self._counted_at = now
@@ -330,6 +333,9 @@ class Engine:
                 with contextlib.suppress(Exception):  # whoever watches a batch must not break it
                     self._on_progress(self.progress())
             await asyncio.sleep(HEARTBEAT_EVERY)
+
+    async def _keep_files(self) -> None:
+        self.files_lost |= not await self._endings.keep_files()
 
     async def _note_running(self) -> None:
         """Let the history know of runs that take longer than a moment; the others it has when they end."""

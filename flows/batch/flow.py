@@ -220,7 +220,7 @@ class BatchFlow(Flow[..., Any]):
         result, and raise nothing.
 
         Raises UsageError before anything is spent; ServerError, before anything is spent too, where Prefect's server
-        cannot be reached; DatabaseError, EditionLost, RecordError where what items came to cannot be written.
+        cannot be reached; DatabaseError; EditionLost, BatchBroken where what items came to cannot be written.
         KeyboardInterrupt and Prefect's TerminationSignal are raised when the agents are stopped and all is kept.
         """
         run = BatchRun(prepare_batch(input, **given), on_event)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from atomic.errors import PlaceError, RecordDamaged
+from atomic.errors import PlaceError, RecordError
 from atomic.record.files import encode, make_folder, place_error, read_object, write_all, write_file
 from atomic.runner import RunResult
 from atomic.verdict.facts import Status
@@ -37,7 +37,7 @@ def check_output(folder: Path, batch: str) -> dict[str, Any]:
         note = read_object(folder / NOTE)
     except FileNotFoundError:
         note = {}
-    except RecordDamaged as error:
+    except RecordError as error:
         raise _others(folder, f"{NOTE} cannot be read") from error
     if note and note.get("batch") != batch:
         raise _others(folder, f"its results are those of batch {note.get('batch')!r}")
@@ -59,8 +59,9 @@ def _others(folder: Path, why: str) -> PlaceError:
 class ResultFiles:
     """The files of one edition, open for appending."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, batch: str, edition: str) -> None:
         self.results, self.errors = folder / RESULTS, folder / ERRORS
+        self._batch, self._edition = batch, edition
         self._descriptors: dict[Path, int] = {}
         self._dirty = False
 
@@ -68,18 +69,30 @@ class ResultFiles:
     def begin(cls, folder: Path, batch: str, edition: str, ended: Iterable[ItemResult]) -> ResultFiles:
         """Write the files anew with what has ended. Those of another edition of the batch are kept under its name.
         Blocks. Raises PlaceError, RecordError."""
-        note = check_output(folder, batch)
-        make_folder(folder)
-        if note and note.get("edition") != edition:
-            _keep(folder, str(note.get("edition")))
-        files = cls(folder)
-        write_file(folder / NOTE, encode({"batch": batch, "edition": edition}), durable=True)
-        try:
-            files._rewrite(ended)
-        except BaseException:
-            files.close()
-            raise
+        files = cls(folder, batch, edition)
+        files.write_anew(ended)
         return files
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the files are where they were written, and nobody has moved, removed or replaced one. Blocks."""
+        return all(_is_at(descriptor, path) for path, descriptor in self._descriptors.items())
+
+    def write_anew(self, ended: Iterable[ItemResult]) -> None:
+        """Write the files with what has ended, where they belong, and go on with those. Blocks. Raises PlaceError,
+        RecordError."""
+        self.close()
+        folder = self.results.parent
+        note = check_output(folder, self._batch)
+        make_folder(folder)
+        if note and note.get("edition") != self._edition:
+            _keep(folder, str(note.get("edition")))
+        write_file(folder / NOTE, encode({"batch": self._batch, "edition": self._edition}), durable=True)
+        try:
+            self._rewrite(ended)
+        except BaseException:
+            self.close()
+            raise
 
     def append(self, lines: Sequence[tuple[Status, str]]) -> None:
         """Add the lines of items that have ended: whole lines, in one write to each file. Raises PlaceError,
@@ -133,6 +146,13 @@ class ResultFiles:
         for path, lines in waiting.items():
             write_all(self._descriptors[path], "".join(lines).encode())
             lines.clear()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
 
 
 def _keep(folder: Path, edition: str) -> None:

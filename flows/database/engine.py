@@ -40,6 +40,7 @@ class Database:
     def __init__(self, engine: Engine, place: str) -> None:
         self.engine = engine
         self.place = place  # for messages: the file, or the URL without secrets
+        self._file: tuple[Path, os.stat_result] | None = None  # SQLite's, once it is open
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
 
     @classmethod
@@ -58,6 +59,8 @@ class Database:
             if not ready:
                 with database.writing() as connection:
                     migrate(connection, database.place)
+            if path is not None:
+                database._file = path, path.stat()
         except BaseException:
             database.close()
             raise
@@ -66,6 +69,8 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that may write. On SQLite it is the only one from its beginning. Raises DatabaseError."""
+        if self._file is not None:
+            _require_there(*self._file)
         with self._transaction(self.engine) as connection:
             yield connection
 
@@ -114,6 +119,23 @@ def _make_private(path: Path) -> None:
             os.close(create_file(path))
         except OSError as error:
             raise place_error(error, path, "make the database") from error
+
+
+def _require_there(path: Path, opened: os.stat_result) -> None:
+    """What is written to a file that was removed goes on being taken, and is gone with the last process that has it
+    open. Raises DatabaseError."""
+    try:
+        if os.path.samestat(path.stat(), opened):
+            return
+    except OSError:
+        pass
+    raise DatabaseError(
+        f"{path}: it was removed or replaced while it was in use",
+        hint="if it is lost, `atomic-flows history rebuild` makes it anew from the records, and no answer in them is "
+        "bought twice; what had it open is to be started again",
+        url=str(path),
+        reason="removed",
+    )
 
 
 def _engine(url: URL, patience: float) -> Engine:

@@ -24,6 +24,8 @@ FORMATS = {
     "openai": (),
 }
 BUFFER = 128 * 1024  # bytes read at once: larger makes nothing faster
+STDIN = Path("-")  # what other commands mean by it, if nobody has a file of that name
+NO_FILE = "it is no ordinary file, and an input is read more than once"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -109,6 +111,8 @@ def format_of(path: Path, named: str | None) -> str:
     for name, suffixes in FORMATS.items():
         if suffix in suffixes:
             return name
+    if path == STDIN or (path.exists() and not path.is_file()):
+        raise _unreadable(path, "it is a folder" if path.is_dir() else NO_FILE)
     known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
     raise UsageError(
         f"cannot tell the format of {path} by its name",
@@ -139,11 +143,15 @@ def _open(path: Path) -> io.FileIO:
         # Opened before it is looked at, so that it is the same file; and without waiting, should it be a pipe.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise PlaceError(f"cannot read {path}: {reason}", path=str(path), reason=reason) from error
+        reason = NO_FILE if path == STDIN else (getattr(error, "strerror", None) or str(error)).lower()
+        raise _unreadable(path, reason) from error
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
         return io.FileIO(handle, "rb")
     os.close(handle)
-    reason = "it is a folder" if stat.S_ISDIR(mode) else "it is no ordinary file, and an input is read more than once"
-    raise PlaceError(f"cannot read {path}: {reason}", path=str(path), reason=reason)
+    raise _unreadable(path, "it is a folder" if stat.S_ISDIR(mode) else NO_FILE)
+
+
+def _unreadable(path: Path, reason: str) -> PlaceError:
+    hint = "write what it gives to a file first, and name that" if reason == NO_FILE else None
+    return PlaceError(f"cannot read {path}: {reason}", hint=hint, path=str(path), reason=reason)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from atomic.errors import EditionBusy, FolderBusy, InputError, PlaceError, PolicyError, UsageError
+from atomic.errors import BatchBroken, EditionBusy, FolderBusy, InputError, PlaceError, PolicyError, UsageError
 from atomic.failures import FailureKind
+from atomic.record import RunStore
 from atomic.runner import execute
+from atomic.text import Masker
 from flows.batch import BatchResult, Ending
 from flows.batch.carry_out import load
 from flows.batch.items import item_of, run_of
 from flows.batch.results import ResultFiles
 from flows.database import Loaded, editions, items, loading
+from flows.history.rebuilding import rebuild
+from tests.agents import answer
 from tests.flows.batches import Batch, batch, until  # noqa: F401 - a fixture
 
 MIXED = [("a", "x/ok"), ("b", "x/overflow+y/ok"), ("c", "x/overflow"), ("d", "x/tool")]
@@ -226,8 +231,9 @@ async def test_a_disk_that_takes_no_results_loses_no_answer(batch: Batch, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(ResultFiles, "append", full)
-        with pytest.raises(PlaceError, match="no space"):
+        with pytest.raises(BatchBroken, match="no space") as raised:
             await batch.run(concurrency=1)
+    assert raised.value.exit_code == 1, "something was spent"
     answered = [run.custom_id for run in batch.runs() if run.status == "answered"]
     assert answered
     result = await batch.run()
@@ -235,6 +241,51 @@ async def test_a_disk_that_takes_no_results_loses_no_answer(batch: Batch, monkey
     assert batch.lines().keys() == {"0", "1", "2", "3"}
     assert len({run.custom_id for run in batch.runs() if run.status == "answered"}) == 4
     assert sum(run.status == "answered" for run in batch.runs()) == 4
+
+
+def waiting(batch: Batch, flag: Path) -> str:  # noqa: F811
+    """An agent whose sessions with one model end when there is such a file."""
+    return batch.agent(
+        f'case "$*" in *"--model x/wait"*) while [ ! -e "{flag}" ]; do sleep 0.05; done;; esac\n{answer()}'
+    )
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "emptied"])
+async def test_results_that_somebody_takes_away_are_written_anew(batch: Batch, how: str) -> None:  # noqa: F811
+    batch.write([(str(n), "x/wait" if n else "x/ok") for n in range(6)])
+    results, flag = batch.output / "results.jsonl", batch.folder / "flag"
+    going = asyncio.ensure_future(batch.run(concurrency=2, agent=waiting(batch, flag)))
+    await until(lambda: results.exists() and results.stat().st_size)
+    if how == "removed":
+        shutil.rmtree(batch.output)
+    elif how == "moved":
+        batch.output.rename(batch.folder / "elsewhere")
+    else:
+        results.unlink()
+    flag.touch()
+    result = await going
+    assert counts(result) == (6, 0, 0)
+    assert batch.lines().keys() == {str(n) for n in range(6)}
+    assert "written anew" in batch.said()
+
+
+async def test_a_database_that_is_removed_meanwhile_ends_it_and_no_answer_is_bought_twice(batch: Batch) -> None:  # noqa: F811
+    batch.write([(str(n), "x/wait" if n else "x/ok") for n in range(8)])
+    results, flag = batch.output / "results.jsonl", batch.folder / "flag"
+    agent = waiting(batch, flag)
+    going = asyncio.ensure_future(batch.run(concurrency=2, agent=agent))
+    await until(lambda: results.exists() and results.stat().st_size)
+    for file in batch.home.glob("history.db*"):
+        file.unlink()
+    flag.touch()
+    with pytest.raises(BatchBroken, match="removed") as raised:
+        await going
+    assert "history rebuild" in str(raised.value.hint)
+    rebuild(None, batch.home, RunStore(batch.home / "records", home=batch.home), Masker())
+    assert counts(await batch.run(agent=agent)) == (8, 0, 0)
+    assert batch.lines().keys() == {str(n) for n in range(8)}
+    answered = [run.custom_id for run in batch.runs() if run.status == "answered"]
+    assert len(answered) == len(set(answered)) == 8
 
 
 async def test_progress_is_told(batch: Batch) -> None:  # noqa: F811

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,12 @@ def test_results_of_another_batch_stay(tmp_path: Path) -> None:
 def test_a_damaged_note_is_nobodys_permission(tmp_path: Path) -> None:
     ResultFiles.begin(tmp_path, "b", "e", [ended("one")]).close()
     (tmp_path / NOTE).write_text("{")
+    with pytest.raises(PlaceError, match=NOTE):
+        check_output(tmp_path, "b")
+
+
+def test_a_pipe_in_the_place_of_the_note_is_nobodys_permission_either(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / NOTE)
     with pytest.raises(PlaceError, match=NOTE):
         check_output(tmp_path, "b")
 

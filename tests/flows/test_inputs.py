@@ -338,6 +338,18 @@ def test_aliases_that_multiply_are_refused(write: Write) -> None:
     assert "aliases repeat more than an item can hold" in found
 
 
+@pytest.mark.parametrize("how", [{}, {"format": "jsonl"}], ids=["unnamed", "named"])
+@pytest.mark.parametrize("name", ["-", "/dev/null", "pipe"])
+def test_what_can_be_read_only_once_is_no_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, how: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(PlaceError, match=f"cannot read {name}: it is no ordinary file") as caught:
+        list(read_items(Path(name), **how))  # type: ignore[arg-type]
+    assert "to a file first" in str(caught.value.hint)
+
+
 def test_the_format_is_told_by_the_suffix_or_by_name(write: Write) -> None:
     assert items(write("in.NDJSON", '{"id": "a", "prompt": "x"}'))[0].custom_id == "a"
     path = write("in.data", "x\n")
