@@ -35,6 +35,8 @@ class Told:
         self._request = request
         self._masker = masker_for(request.agent)
         self._database: Database | None = None
+        self._opening: asyncio.Future[tuple[Database, dict[str, str]]] | None = None  # it may still come
+        self._missed: Callable[[], Recorded] | None = None  # what is to be written when it has
         self._shared: RunCooldowns | None = None
         self._own: dict[str, float] = {}
         self._writing: set[asyncio.Future[None]] = set()
@@ -53,13 +55,18 @@ class Told:
         except AtomicError as error:
             self.trouble = error
         except TimeoutError:
-            self.trouble = _SILENT
-        finally:
             if self._database is None:
+                self._opening = opening  # a first run makes the database, which takes a busy machine some time
+            else:
+                self.trouble = _SILENT
+        finally:
+            if self._database is None and self._opening is None:
                 opening.add_done_callback(_close_late)
 
     async def close(self) -> None:
         """Wait for what is being written, if it is soon."""
+        if self._opening is not None:
+            await self._open_late(self._opening)
         if self._database is None:
             return
         try:
@@ -71,6 +78,21 @@ class Told:
         except TimeoutError:
             self.trouble = self.trouble or _SILENT
         await asyncio.to_thread(self._database.close)
+
+    async def _open_late(self, opening: asyncio.Future[tuple[Database, dict[str, str]]]) -> None:
+        """Take the database that has come, or is about to, while the run was under way."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                self._database, _ = await asyncio.shield(opening)
+        except AtomicError as error:
+            self.trouble = error
+        except TimeoutError:
+            self.trouble = _SILENT
+        finally:
+            if self._database is None:
+                opening.add_done_callback(_close_late)
+        if self._missed is not None:
+            self._write(self._missed)
 
     @property
     def cooldowns(self) -> MutableMapping[str, float]:
@@ -91,6 +113,7 @@ class Told:
 
     def _write(self, what: Callable[[], Recorded]) -> None:
         if self._database is None:
+            self._missed = what
             return
         writing = asyncio.ensure_future(self._database.apart(self._put, what))
         self._writing.add(writing)
