@@ -16,6 +16,8 @@ from atomic.record.files import FILE_MODE, make_folder, temporary
 from atomic.record.layout import RUN_FILE, run_path
 from atomic.regular import open_regular
 
+# fsspec's file systems of these read only, or store by requests that few servers take.
+_READ_ONLY = ("http", "https", "data", "github")
 _FETCHED_FOR = 86400.0  # seconds a fetched run is kept: long enough to look around in it
 
 
@@ -27,6 +29,8 @@ class Elsewhere:
         from fsspec.core import url_to_fs  # only here: a local store need not pay for its import
 
         try:
+            if url.partition(":")[0] in _READ_ONLY:
+                raise ValueError("nothing can be stored there")  # noqa: TRY301 - it is what fsspec should say
             fs, base = url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
             raise PlaceError(

@@ -62,7 +62,7 @@ async def test_runs_left_half_made_go_away(scene: Scene) -> None:
         scene.store.live.enter(one.run_id, one.path, dead, scene.store.root)
     note = scene.store.keys._note("k")
     assert note is not None
-    scene.store.keys._write(note.model_copy(update={"owner": dead}))
+    scene.store.keys._write(note.model_copy(update={"owner": dead, "run_id": None}))  # a key is bound to a record
     (folder.path / RUN_FILE).unlink()  # killed before it was written
     for path in gone.path.iterdir():
         path.unlink()

@@ -17,7 +17,7 @@ from tests.e2e.real import RealAgent
 TICK = 0.05
 RESULT_KEYS = [
     "run_id", "name", "status", "kind", "message", "answer", "answered_by", "attempts", "usage", "cost_usd", "seconds",
-    "record", "flow_run_id",
+    "record", "flow_run_id", "changes",
 ]  # fmt: skip
 
 

@@ -59,8 +59,8 @@ BAD = cases(
     Bad("nihgtly", "nightly", ("-p", "nihgtly", "x"), "[policy.nightly]\nmodels = ['a/b']\n"),
     Bad("atomic-flows.toml:3: policy 'default'", "", ("x",), "[policy.default]\nmodels = ['a/b']\nmax_attempts = 0\n"),
     Bad("cannot be kept: nobody knows the price of a/b", "limits.tokens", ("-m", "a/b", "--max-cost", "1", "x")),
-    Bad("limits.idle", "", ("-m", "a/b", "--idle", "inf", "x")),
-    Bad("limits.tokens", "", ("-m", "a/b", "--max-tokens", "9" * 29, "x"), id="more tokens than can be counted"),
+    Bad("--idle", "", ("-m", "a/b", "--idle", "inf", "x")),
+    Bad("--max-tokens", "", ("-m", "a/b", "--max-tokens", "9" * 29, "x"), id="more tokens than can be counted"),
     # Settings
     Bad("atomic-flows.toml:1:8: not valid TOML", "toml.io", settings="[record\n"),
     Bad("atomic-flows.toml:2: not UTF-8 text", "", before=write("atomic-flows.toml", b"# ok\n\xff\n")),
@@ -139,7 +139,7 @@ def test_it_is_refused_before_anything_is_spent(cli: CommandLine, started: tuple
 def refusal(done: Done) -> tuple[int, str]:
     """Code and stdout of a command that said what is wrong the way people can read it."""
     lines = done.err.splitlines()
-    assert [line for line in lines if line.startswith("error: ")], done.err
+    assert [line for line in lines if line.startswith(("error: ", "╭─ Error"))], done.err
     assert "Traceback" not in done.err
     assert "unexpected" not in done.err
     return done.code, done.out

@@ -221,8 +221,10 @@ def refusal_text(done: Done) -> str:
 
 
 def nothing_left(cli: CommandLine) -> bool:
-    """Whether no run and no half-written file is in the home, and no run is listed as open."""
-    return not [path for path in cli.home.rglob("*") if path.is_file() and path.name != ".lock"]
+    """Whether no run and no half-written file is in the home, and no run is listed as open. The history is looked into
+    before a run starts, for its cooldowns."""
+    left = [path for path in cli.home.rglob("*") if path.is_file() and path.name != ".lock"]
+    return not [path for path in left if not path.name.startswith("history.db")]
 
 
 def with_files_up_to(size: int, cli: CommandLine, *args: str) -> Done:
