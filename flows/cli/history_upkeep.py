@@ -69,21 +69,36 @@ def export(
 
 
 def _write_file(lines: Iterator[bytes], path: Path) -> None:
-    """The whole file or none: by rename."""
-    from atomic.record.files import place_error, temporary
+    """The whole file or none, by rename; a pipe or a device stays what it is and gets the lines as they come."""
+    import os
+
+    from atomic.errors import PlaceError
+    from atomic.record.files import temporary
     from atomic.text import printable
 
-    unfinished = temporary(path)
+    shown = printable(str(path))
+    try:
+        target = Path(os.path.realpath(path))  # a link stays too
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                file.writelines(lines)
+        else:
+            _replace(target, temporary(target), lines)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        message = f"cannot write {shown}: {reason}"
+        hint = "name another file by --output; what was there before is as it was"
+        raise PlaceError(message, hint=hint, path=str(path), reason=reason) from error
+    say(f"written: {shown}")
+
+
+def _replace(target: Path, unfinished: Path, lines: Iterator[bytes]) -> None:
     try:
         with unfinished.open("xb") as file:
-            for line in lines:
-                file.write(line)
-        unfinished.replace(path)
-    except OSError as error:
-        raise place_error(error, path, "write") from error
+            file.writelines(lines)
+        unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
-    say(f"written: {printable(str(path))}")
 
 
 def rebuild(config: Config = None) -> None:

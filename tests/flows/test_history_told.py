@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 
@@ -93,3 +94,21 @@ def test_runs_go_page_by_page_into_files_and_away(cli: CommandLine) -> None:
     assert cli("history", "prune", "--older-than", "0s", "--name", "=n1", "--yes").code == 0
     assert [run["run_id"] for run in listed(cli)] == [ids[2], ids[0]]
     assert len(cli.records()) == 2
+
+
+def test_an_export_leaves_links_pipes_and_what_was_there_before(cli: CommandLine) -> None:
+    assert cli.scripted("-m", "x/ok", "p").code == 0
+    old, link, pipe = (cli.home / name for name in ("old.jsonl", "link.jsonl", "pipe"))
+    link.symlink_to(old)
+    assert cli("history", "export", "-o", str(link)).code == 0
+    assert link.is_symlink()
+    whole = old.read_bytes()
+    assert json.loads(whole)["run_id"]
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert cli("history", "export", "-o", str(pipe)).code == 0
+    assert os.read(reader, len(whole) + 1) == whole
+    os.close(reader)
+    failed = cli("history", "export", "-o", str(cli.home / "no folder" / "x"))
+    assert failed.code == 2
+    assert "cannot write" in failed.err
