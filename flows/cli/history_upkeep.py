@@ -142,7 +142,7 @@ def prune(
     config: Config = None,
 ) -> None:
     """Remove old runs for good, their records and all that the history has of them. Their keys are free again; runs
-    that have not ended stay."""
+    that have not ended stay, and those of a batch that is at work."""
     from flows.cli import moments
     from flows.cli.figures import several
     from flows.cli.histories import opened
@@ -180,7 +180,7 @@ def prune(
 def _tell(found: Doomed) -> None:
     from flows.cli.figures import clock, several
 
-    stay = [f"{found.running} that run"] if found.running else []
+    stay = [f"{found.running} that run, or whose batch does"] if found.running else []
     stay += [f"{found.elsewhere} whose records are elsewhere"] if found.elsewhere else []
     if found.ids and found.oldest is not None and found.newest is not None:
         span = f"{clock(found.oldest)} – {clock(found.newest)}"

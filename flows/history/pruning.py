@@ -17,7 +17,7 @@ from atomic.errors import RecordDamaged
 from atomic.record import RunStore
 from atomic.record.files import encode, locked, make_folder, read_object, temporary, write_file
 from atomic.record.layout import is_run_id, run_path
-from flows.database import Database
+from flows.database import Database, control
 from flows.database.runs import remove
 from flows.history.facts import RunFilter, RunRow
 from flows.history.pages import runs_page
@@ -36,17 +36,19 @@ class Doomed:
     bytes: int = 0  # of their records on this machine
     oldest: float | None = None
     newest: float | None = None
-    running: int = 0  # of those that are meant: they stay
+    running: int = 0  # of those that are meant, or of a batch that does, whose budget they count for: they stay
     elsewhere: int = 0  # whose records are in another store: they stay
 
 
 def doomed(database: Database, store: RunStore, asked: RunFilter) -> Doomed:
     """Which runs a prune would remove: those that are meant and have ended. Raises DatabaseError."""
+    states = [control.running(database, batch) for batch in control.batch_names(database)]
+    at_work = {(state.batch, state.name) for state in states if state is not None}
     ids: list[str] = []
     size = running = elsewhere = 0
     times: list[float] = []
     for row in every_run(database, asked):
-        if row.status == "running":
+        if row.status == "running" or (row.batch, row.edition) in at_work:
             running += 1
         elif not is_run_id(row.run_id) or row.record not in places(store, row.run_id):
             elsewhere += 1

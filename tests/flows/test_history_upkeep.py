@@ -23,7 +23,7 @@ from atomic.text import Masker
 from atomic.verdict.facts import Status, Usage, Verdict
 from flows import history
 from flows.batch.results import result_line
-from flows.database import Database, Ended, ItemRow, editions, items, loading
+from flows.database import Database, Ended, ItemRow, control, editions, items, loading
 from flows.database.items import run_key
 from flows.database.tables import attempts as a
 from flows.database.tables import editions as e
@@ -242,6 +242,18 @@ def test_a_prune_that_is_killed_is_finished_by_the_next_look(
     assert list(store.ids()) == []
     with pytest.raises(RunNotFound):
         store.read(ids[0])
+
+
+def test_runs_of_a_batch_at_work_are_not_pruned(where: Where, store: RunStore) -> None:  # noqa: F811
+    where.hold()
+    database = where.open()  # noqa: F811
+    state = control.running(database, "nightly")
+    assert state is not None
+    made(store, batch="nightly", edition=state.name)
+    old = made(store, batch="nightly", edition="the last one")
+    catch_up(database, store, MASKER)
+    found = doomed(database, store, ALL)
+    assert (found.ids, found.running) == ((old,), 1)
 
 
 def test_nobody_finishes_a_prune_that_is_at_work(
