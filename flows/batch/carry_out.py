@@ -19,7 +19,7 @@ from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, 
 from flows.batch.items import changed, origin_of, rows_of
 from flows.batch.preflight import preflight
 from flows.batch.probes import Probes, askable
-from flows.batch.results import ERRORS, RESULTS, ResultFiles
+from flows.batch.results import ERRORS, RESULTS, ResultFiles, check_output
 from flows.batch.stopping import Stop
 from flows.batch.webhook import send, wanted
 from flows.cooldowns import SharedCooldowns, shared_names
@@ -91,6 +91,8 @@ class BatchRun:
     ) -> BatchResult:
         request, asked = self.request, self.request.asked
         await asyncio.to_thread(keep_recovered, database, request, recovered)
+        if asked.edition is None and not asked.new:
+            await database.apart(require_known, request)
         edition = await database.apart(
             editions.begin,
             request.name,
@@ -178,6 +180,19 @@ class BatchRun:
             errors=str(self.request.output / ERRORS),
             warnings=tuple(self._warnings),
             flow_run_id=self.flow_run_id,
+        )
+
+
+def require_known(database: Database, request: BatchRequest) -> None:
+    """Refuse to begin anew where the results are those of an edition that the history has lost: all of it would be
+    bought again. Raises UsageError, PlaceError, DatabaseError."""
+    name = check_output(request.output, request.name).get("edition")
+    if isinstance(name, str) and not editions.exists(database, request.name, name):
+        raise UsageError(
+            f"the history has no edition {name} of batch {request.name}, whose results are in {request.output}",
+            hint="`atomic-flows history rebuild` brings it back from the records; --new begins another, and asks all again",
+            batch=request.name,
+            edition=name,
         )
 
 

@@ -68,6 +68,13 @@ def begin(
         return Edition(row.id, batch, row.name, term, resumed=True, taken_from=left.get(row.id), counts=counts)
 
 
+def exists(database: Database, batch: str, edition: str) -> bool:
+    """Whether the history has an edition of that name. Raises DatabaseError."""
+    with database.reading() as connection:
+        query = select(e.c.id).join(b, e.c.batch_id == b.c.id).where(b.c.name == batch, e.c.name == edition)
+        return connection.execute(query).first() is not None
+
+
 def heartbeat(database: Database, edition: Edition) -> Control:
     """Say that this process lives, and hear what is asked of it; every HEARTBEAT_EVERY seconds. Raises EditionLost,
     DatabaseError."""

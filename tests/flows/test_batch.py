@@ -367,3 +367,17 @@ async def test_what_a_prompt_is_made_of_is_looked_at_again_though_the_input_is_t
     other = batch.folder / "other"
     other.mkdir()
     assert [(await batch.run(**given, cwd=other)).ran for _ in range(2)] == [1, 0]
+
+
+async def test_results_of_an_edition_that_the_history_has_lost_are_not_bought_again(batch: Batch) -> None:  # noqa: F811
+    batch.write([("a", "scripted/ok"), ("b", "scripted/ok")])
+    first = await batch.run()
+    for file in batch.home.glob("history.db*"):
+        file.unlink()
+    with pytest.raises(UsageError, match=first.edition) as raised:
+        await batch.run()
+    assert "history rebuild" in str(raised.value.hint)
+    rebuild(None, batch.home, RunStore(batch.home / "records", home=batch.home), Masker())
+    again = await batch.run()
+    assert (again.edition, again.ran, again.answered) == (first.edition, 0, 2)
+    assert (await batch.run(new=True)).ran == 2
