@@ -190,7 +190,7 @@ def require_known(database: Database, request: BatchRequest) -> None:
     if isinstance(name, str) and not editions.exists(database, request.name, name):
         raise UsageError(
             f"the history has no edition {name} of batch {request.name}, whose results are in {request.output}",
-            hint="`atomic-flows history rebuild` brings it back from the records; --new begins another, and asks all again",
+            hint="`atomic-flows history rebuild` brings it back; --new begins another one, and asks all again",
             batch=request.name,
             edition=name,
         )
