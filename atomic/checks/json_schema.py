@@ -40,6 +40,9 @@ def read_schema(file: Path) -> Any:
     missing = next(_missing(schema), None)
     if missing is not None:
         raise _wrong(file, f"it refers to {missing!r}, which is not there", line=_line(text, missing))
+    endless = next(_endless(schema), None)
+    if endless is not None:
+        raise _wrong(file, f"{endless!r} refers to itself, and to nothing else", line=_line(text, endless))
     return schema
 
 
@@ -127,6 +130,23 @@ def _missing(schema: Any) -> Iterator[str]:
                 resolver.lookup(target)
             except (Unresolvable, ValueError):  # a pointer may call for an item of a list by a word
                 yield target
+
+
+def _endless(schema: Any) -> Iterator[str]:
+    """References that lead back to themselves, whatever the answer: no answer could be checked."""
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    validator: Any = validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+    targets = {part["$ref"] for part in _tables(schema) if isinstance(part.get("$ref"), str)}
+    for target in sorted(targets):
+        try:
+            next(validator.descend(None, {"$ref": target}), None)
+        except RecursionError:
+            yield target
+        except Unresolvable:  # relative to an ``$id``: found when an answer is checked
+            pass
 
 
 def _ids(schema: Any) -> Iterator[str]:

@@ -88,6 +88,8 @@ def tell(result: RunResult, policy: FallbackPolicy, name: str, page: str | None 
 def remedy(result: RunResult, policy: FallbackPolicy, name: str) -> str | None:
     """What might have helped a run that nobody answered; None where nothing is known to."""
     kind = result.kind
+    if kind is FailureKind.CONFIGURATION and result.verdicts and result.verdicts[-1].check is not None:
+        return "the policy's check could not be run: `atomic-flows policy check`, and check.txt of the attempt"
     if kind is None or kind in REMEDIES:
         return None if kind is None else REMEDIES[kind]
     if policy.rule(kind).then is Move.STOP:

@@ -254,6 +254,8 @@ def test_any_json_fits_the_schema_that_takes_all_and_none_the_one_that_takes_not
         ('{\n "type": "objct"\n}', "schema.json:2: no JSON Schema: type: 'objct' is not valid"),
         ('{"$ref": "https://example.com/other.json"}', "refers to 'https://example.com/other.json', and nothing is"),
         ('{\n "items": {"$ref": "#/$defs/risk"}\n}', "schema.json:2: it refers to '#/$defs/risk', which is not there"),
+        ('{"$ref": "#"}', "schema.json:1: '#' refers to itself, and to nothing else"),
+        ('{"items": {"$ref": "#/items"}}', "schema.json:1: '#/items' refers to itself"),
         ('{"allOf": [{"$ref": "#/allOf/one"}]}', "schema.json:1: it refers to '#/allOf/one', which is not there"),
         ("[]", "schema.json: no JSON Schema: "),
         ("[" * 100_000, "schema.json: not JSON: "),
