@@ -125,17 +125,23 @@ class SharedCooldowns(Mapping[str, float]):
 
 
 class RunCooldowns(MutableMapping[str, float]):
-    """The shared cooldowns as one run sees and adds to them; ``last`` is the verdict that it adds for."""
+    """The shared cooldowns as one run sees and adds to them; ``last`` is the verdict that it adds for.
 
-    def __init__(self, shared: SharedCooldowns) -> None:
+    Where ``obeyed`` is false it sees its own alone: what others found is passed over.
+    """
+
+    def __init__(self, shared: SharedCooldowns, *, obeyed: bool = True) -> None:
         self.last: Verdict | None = None
         self._shared = shared
+        self._own: dict[str, float] = {}
+        self._seen: Mapping[str, float] = shared if obeyed else self._own
 
     def __getitem__(self, key: str) -> float:
-        return self._shared[key]
+        return self._seen[key]
 
     def __setitem__(self, key: str, until: float) -> None:
         last = self.last
+        self._own[key] = until
         self._shared.put(key, until, last.kind if last else None, last.message if last else "")
 
     async def written(self) -> None:
@@ -146,7 +152,7 @@ class RunCooldowns(MutableMapping[str, float]):
         raise TypeError("a cooldown ends by itself")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._shared)
+        return iter(self._seen)
 
     def __len__(self) -> int:
-        return len(self._shared)
+        return len(self._seen)

@@ -96,7 +96,7 @@ def serve(settings: Settings, listener: socket.socket, *, host: str, token: str 
     require_library(settings.home)
     url = address(host, listener)
     names = [name] if (name := urlsplit(settings.dashboard.url or "").hostname) else []
-    database = Database.open(settings.history.url, home=settings.home)
+    database = Database.open(settings.history.url, home=settings.home, moving=True)
     try:
         sources = Sources(settings, open_store(settings), database)
         app = build_app(sources, rules_for(host, names, token))

@@ -40,13 +40,14 @@ class Database:
     def __init__(self, engine: Engine, place: str) -> None:
         self.engine = engine
         self.place = place  # for messages: the file, or the URL without secrets
-        self._file: tuple[Path, os.stat_result] | None = None  # SQLite's, once it is open
+        self._file: tuple[Path, os.stat_result] | None = None  # SQLite's, where no other may take its place
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
 
     @classmethod
-    def open(cls, url: str | None = None, *, home: Path, patience: float = PATIENCE) -> Database:
+    def open(cls, url: str | None = None, *, home: Path, patience: float = PATIENCE, moving: bool = False) -> Database:
         """Open the database, make it where there is none, and bring its tables up to date; None: the file in ``home``.
-        ``patience`` is in seconds. Raises DatabaseError, PlaceError."""
+        ``patience`` is in seconds. With ``moving`` a file that takes this one's place, as a rebuilt history does, is
+        written to as well: not for those who carry an edition out. Raises DatabaseError, PlaceError."""
         where = read_url(url, home)
         path = sqlite_file(where)
         if path is not None:
@@ -59,7 +60,7 @@ class Database:
             if not ready:
                 with database.writing() as connection:
                     migrate(connection, database.place)
-            if path is not None:
+            if path is not None and not moving:
                 database._file = path, path.stat()
         except BaseException:
             database.close()

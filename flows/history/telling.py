@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, MutableMapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 
 from atomic.errors import AtomicError, DatabaseError
+from atomic.policy import FallbackPolicy
+from atomic.policy.cooldowns import cooling_until
 from atomic.record import RunStore
 from atomic.runner import AttemptEnded, AttemptStarted, OnEvent, RunEnded, RunEvent, RunRequest, RunStarted
 from atomic.session import masker_for
@@ -51,7 +54,7 @@ class Told:
                 self._database = database
                 known = SharedCooldowns(database, names)
                 await known.refresh()
-                self._shared = RunCooldowns(known)
+                self._shared = RunCooldowns(known, obeyed=_leave_one(known, self._request.policy, time.time()))
         except AtomicError as error:
             self.trouble = error
         except TimeoutError:
@@ -128,6 +131,13 @@ class Told:
         error = None if writing.cancelled() else writing.exception()
         if isinstance(error, AtomicError):
             self.trouble = self.trouble or error
+
+
+def _leave_one(cooldowns: Mapping[str, float], policy: FallbackPolicy, now: float) -> bool:
+    """Whether the cooldowns that others found leave a model that could be tried within ``max_wait``. Where they leave
+    none they are passed over: a run that tries no model at all tells nobody whether its account works again."""
+    soonest = min((cooling_until(model, cooldowns) for model in policy.models), default=0.0)
+    return soonest <= now + policy.max_wait
 
 
 def _open(settings: Settings, request: RunRequest) -> tuple[Database, dict[str, str]]:

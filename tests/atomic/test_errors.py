@@ -46,7 +46,7 @@ def same(one: AtomicError, other: BaseException) -> bool:
 
 
 def test_they_are_one_tree() -> None:
-    assert len(CLASSES) == 23
+    assert len(CLASSES) == 24
     assert all(issubclass(kind, AtomicError) for kind in CLASSES)
     assert not issubclass(NoModelAnswered, UsageError)
     assert {kind.exit_code for kind in CLASSES if issubclass(kind, UsageError)} == {2}

@@ -11,6 +11,7 @@ import pytest
 
 from atomic.errors import RunCancelled
 from atomic.failures import FailureKind
+from flows.unsettled import notes_in
 from tests.flows.prefect_server import Place, read_back, until
 
 PROGRAM = """
@@ -185,4 +186,4 @@ async def test_a_server_that_dies_on_the_way_costs_no_answer(place: Place) -> No
     assert out.decode().split()[-1] == "word29"
     (record,) = place.runs()
     assert record.status == "answered"
-    assert len(list((place.home / "unsettled").iterdir())) == 1
+    assert [path.stem for path in notes_in(place.home)].count(str(record.flow_run_id)) == 1

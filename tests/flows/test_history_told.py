@@ -35,6 +35,13 @@ def test_a_run_is_in_the_history_and_the_next_one_knows_what_cools_down(cli: Com
     ]
 
 
+def test_a_cooldown_that_would_leave_no_model_to_try_is_passed_over(cli: CommandLine) -> None:
+    assert cli.scripted("-m", "one/quota", "x").code == 1
+    assert cli.scripted("-m", "one/ok", "it may have been paid for").code == 0
+    with_another = json.loads(cli.scripted("-m", "one/ok", "-m", "two/ok", "--json", "x").out)
+    assert with_another["answered_by"] == "two/ok", "while there is another model it is obeyed"
+
+
 def test_a_database_that_is_away_costs_no_run_and_is_caught_up(cli: CommandLine) -> None:
     assert cli.scripted("-m", "x/ok", "the first").code == 0
     holder = sqlite3.connect(cli.home / "history.db", isolation_level=None)

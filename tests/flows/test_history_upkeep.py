@@ -182,7 +182,7 @@ def test_a_rebuilt_history_is_the_same(where: Where, store: RunStore, harm: str)
 
 
 def test_a_history_that_was_rebuilt_is_seen_by_who_had_it_open(tmp_path: Path, store: RunStore) -> None:
-    open_ = Database.open(home=tmp_path)
+    open_ = Database.open(home=tmp_path, moving=True)
     catch_up(open_, store, MASKER)
     ids = [made(store), made(store)]
     assert rebuild(None, tmp_path, store, MASKER) == 2
