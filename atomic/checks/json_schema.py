@@ -49,8 +49,6 @@ def read_schema(file: Path) -> Any:
 def fit(answer: str, file: Path) -> list[str]:
     """What stands between an answer and the schema in this file: nothing for one that fits. The answer is JSON, bare or
     within one code fence. Blocks. Raises PolicyError for a schema that cannot be followed."""
-    from jsonschema.validators import Draft202012Validator, validator_for
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     schema = read_schema(file)
@@ -58,10 +56,9 @@ def fit(answer: str, file: Path) -> list[str]:
         value = _value(answer)
     except (ValueError, RecursionError) as error:
         return [f"the answer is not JSON: {_lower(str(error))}"]
-    validator = validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
     found = []
     try:
-        for problem in validator.iter_errors(value):
+        for problem in _validator(schema).iter_errors(value):
             found.append(f"{problem.json_path}: {_short(problem.message)}")
             if len(found) == MOST_PROBLEMS:
                 break
@@ -70,6 +67,14 @@ def fit(answer: str, file: Path) -> list[str]:
     except RecursionError:
         return ["the answer is nested too deeply"]
     return found
+
+
+def _validator(schema: Any) -> Any:
+    """A validator that fetches nothing."""
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
+    return validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
 
 
 def _value(answer: str) -> Any:
@@ -134,11 +139,9 @@ def _missing(schema: Any) -> Iterator[str]:
 
 def _endless(schema: Any) -> Iterator[str]:
     """References that lead back to themselves, whatever the answer: no answer could be checked."""
-    from jsonschema.validators import Draft202012Validator, validator_for
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    validator: Any = validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+    validator = _validator(schema)
     targets = {part["$ref"] for part in _tables(schema) if isinstance(part.get("$ref"), str)}
     for target in sorted(targets):
         try:

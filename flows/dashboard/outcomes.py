@@ -23,7 +23,6 @@ WAITS = Family("waits", "◷", "rate or quota")
 PROVIDER = Family("provider", "⌁", "provider")
 AGENT = Family("agent", "✕", "failed")
 STOPPED = Family("stopped", "■", "stopped")
-FAMILIES = (ANSWERED, RUNNING, SIZE, WAITS, PROVIDER, AGENT, STOPPED)
 
 _OF_KIND = {
     **dict.fromkeys((Kind.OVERFLOW, Kind.OUTPUT_LIMIT), SIZE),
