@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ class _Work:
     spec: AttemptSpec
     on_progress: OnProgress | None
     teller: Teller
+    name: str
     record: AttemptRecord | None = None
     failure: AtomicError | None = None
     cancelled: bool = False
@@ -53,7 +55,12 @@ class _Work:
 _work: ContextVar[_Work] = ContextVar("_work")
 
 
-@task(name="attempt", retries=0, cache_policy=NO_CACHE, persist_result=False)
+def _name_at_work() -> str:
+    """A task run's name. It is a function's result: in a text Prefect would fill in what stands in braces."""
+    return _work.get().name
+
+
+@task(name="attempt", task_run_name=_name_at_work, retries=0, cache_policy=NO_CACHE, persist_result=False)
 async def _attempt(n: int, model: str | None) -> State[None]:  # noqa: ARG001 - shown by Prefect
     work = _work.get()
     try:
@@ -95,14 +102,11 @@ class TaskAttempts:
 
     async def __call__(self, spec: AttemptSpec, *, on_progress: OnProgress | None = None) -> AttemptRecord:
         """One attempt; as :func:`atomic.session.run_attempt`, which it raises like."""
-        work = _Work(spec, on_progress, self._teller)
-        _work.set(work)
         model = None if spec.model is None else str(spec.model)
-        named: Any = _attempt.with_options(
-            task_run_name=_literal(f"attempt {spec.n} · {model or DEFAULT_MODEL}{self._item}"),
-            tags=[model] if model else [],
-        )
-        await named(spec.n, model, return_state=True)
+        name = f"attempt {spec.n} · {model or DEFAULT_MODEL}{self._item}"
+        work = _Work(spec, on_progress, self._teller, one_line(name, NAME_LIMIT))
+        _work.set(work)
+        await _tagged(model)(spec.n, model, return_state=True)
         if work.failure is not None:
             raise work.failure
         if work.cancelled or work.record is None:
@@ -110,10 +114,10 @@ class TaskAttempts:
         return work.record
 
 
-def _literal(name: str) -> Callable[[], str]:
-    """A task run's name as a function: in a text Prefect would fill in what stands in braces."""
-    shown = one_line(name, NAME_LIMIT)
-    return lambda: shown
+@functools.lru_cache(maxsize=256)
+def _tagged(model: str | None) -> Any:
+    """The task with a model's tag, by which Prefect's own limits can be set. Making one costs as much as running it."""
+    return _attempt.with_options(tags=[model] if model else [])
 
 
 async def attempt(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import json
 import math
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from filelock import FileLock, Timeout
 
 from atomic.errors import AtomicError, PlaceError, RecordDamaged, RecordError
 from atomic.regular import read_regular
@@ -123,10 +123,11 @@ def write_new(path: Path, data: bytes) -> None:
         raise place_error(error, path, "write") from error
 
 
-def write_over(path: Path, data: bytes) -> bool:
+def write_over(path: Path, data: bytes, *, durable: bool = False) -> bool:
     """Write over a file in place, in one call that no kill can fall into; blanks fill what is left of it. Returns
-    False, and leaves it as it is, where it is not there or has no room. Costs a tenth of a replacement: no new file
-    is made, and ext4 flushes none to the disk. Raises PlaceError or RecordError."""
+    False, and leaves it as it is, where it is not there or has no room. ``durable``: it also lasts through a power cut.
+    Costs a tenth of a replacement: no new file is made, and ext4 flushes none to the disk. Raises PlaceError or
+    RecordError."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -134,6 +135,8 @@ def write_over(path: Path, data: bytes) -> bool:
             if not len(data) <= room <= _ONE_PAGE:
                 return False
             os.write(descriptor, data.ljust(room))
+            if durable:
+                os.fsync(descriptor)
             return True
         finally:
             os.close(descriptor)
@@ -170,21 +173,30 @@ def write_file(path: Path, data: bytes, *, durable: bool = False) -> None:
         raise place_error(error, path, "write") from error
 
 
+class LockTaken(Exception):
+    """Another process or thread holds the lock file."""
+
+
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Within this no other process or thread holds the lock file. Raises filelock.Timeout at once where ``wait`` is
-    false and somebody does, PlaceError or RecordError where it cannot be made."""
-    lock = FileLock(path, timeout=-1 if wait else 0, mode=FILE_MODE)
+    """Within this no other process or thread holds the lock file; the system lets go of a dead one's. Raises LockTaken
+    at once where ``wait`` is false and somebody does, PlaceError or RecordError where it cannot be made."""
+    # Not the library that takes the locks of the server: an item of a batch takes three, and one costs 180 µs there,
+    # 4 µs here; and who waits here goes on at once, instead of looking again every 50 ms.
     try:
-        lock.acquire()
-    except Timeout:  # an OSError of its own
-        raise
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     except OSError as error:
         raise place_error(error, path, "lock") from error
     try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockTaken(str(path)) from None
+        except OSError as error:
+            raise place_error(error, path, "lock") from error
         yield
     finally:
-        lock.release()
+        os.close(descriptor)
 
 
 def encode(value: Any) -> bytes:

@@ -19,7 +19,8 @@ from atomic.record.files import encode, locked, make_folder, read_object, write_
 from atomic.record.owner import OwnerState, state_of, this_process
 from atomic.verdict.facts import Facts
 
-_STATUS_ROOM = 8  # bytes left in a bound key's file, so that the run's end is written over it: no file is made for it
+# Bytes left in a claimed key's file, so that its run's id and end are written over it: no file is made for either.
+_ROOM = 64
 
 
 class KeyNote(Facts):
@@ -73,14 +74,14 @@ class KeyRing:
                 held = self._held(note)
                 if held is not None:
                     return held
-            self._write(KeyNote(key=key, owner=this_process(), claimed_at=time.time()))
+            self._write(KeyNote(key=key, owner=this_process(), claimed_at=time.time()), room=_ROOM)
             return Claim(key)
 
     def bind(self, key: str, run_id: str) -> None:
         """The claimed key stands for this run from now on; its record is there. Raises PlaceError, RecordError."""
         with self._alone():
             note = KeyNote(key=key, owner=this_process(), claimed_at=time.time(), run_id=run_id)
-            self._write(note, room=_STATUS_ROOM)
+            self._write_over(note, durable=self._durable)
 
     def settle(self, run: RunRecord) -> None:
         """Note what the run of a key came to, also where the agent took the key's file away meanwhile. A key that
@@ -93,8 +94,7 @@ class KeyRing:
                 owner = run.owner or this_process()
                 at = run.created_at if note is None else note.claimed_at
                 told = KeyNote(key=run.key, owner=owner, claimed_at=at, run_id=run.run_id, status=run.status)
-                if not write_over(self._file(run.key), _bytes_of(told)):
-                    self._write(told)
+                self._write_over(told)
 
     def release(self, key: str) -> None:
         """Give back a claimed key that no run was made for."""
@@ -155,6 +155,10 @@ class KeyRing:
     def _write(self, note: KeyNote, *, room: int = 0) -> None:
         data = _bytes_of(note)
         write_file(self._file(note.key), data.ljust(len(data) + room), durable=self._durable)
+
+    def _write_over(self, note: KeyNote, *, durable: bool = False) -> None:
+        if not write_over(self._file(note.key), _bytes_of(note), durable=durable):
+            self._write(note, room=_ROOM)
 
 
 def _bytes_of(note: KeyNote) -> bytes:

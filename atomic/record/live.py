@@ -38,7 +38,7 @@ class LiveIndex:
     @contextmanager
     def closing(self, run_id: str) -> Iterator[None]:
         """Whoever closes an open run in its dead owner's place does it within this: one at a time. Then it is no longer
-        open. Raises filelock.Timeout at once while another closes it, PlaceError."""
+        open. Raises LockTaken at once while another closes it, PlaceError."""
         self.make()
         path = self.folder / f"{run_id}.lock"
         with locked(path, wait=False):

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
-from filelock import Timeout
-
 from atomic.errors import AtomicError, UsageError
 from atomic.processes import Steady
 from atomic.record import Claim, RunFolder, RunStore
+from atomic.record.files import LockTaken
 from atomic.recovery.dead import dead_runs
 from atomic.recovery.facts import Adopt, Ended, Recovered, RecoveredRun
 from atomic.recovery.runs import close_run
@@ -47,7 +46,7 @@ async def _recover(folder: RunFolder, adopt: Adopt) -> RecoveredRun | str | None
     """What became of one run; the reason where it could not be recovered; None where another process has it."""
     try:
         return await recover_run(folder, adopt=adopt)
-    except Timeout:
+    except LockTaken:
         return None
     except AtomicError as error:
         return str(error)
@@ -57,7 +56,7 @@ async def _recover(folder: RunFolder, adopt: Adopt) -> RecoveredRun | str | None
 
 async def recover_run(folder: RunFolder, *, adopt: Adopt = "stop") -> RecoveredRun | None:
     """Bring one run to its end whose owner is dead. None where nothing was left to decide. A cancel is passed on when
-    its processes are ended. Raises filelock.Timeout while another process recovers it, RecordError, PlaceError."""
+    its processes are ended. Raises LockTaken while another process recovers it, RecordError, PlaceError."""
     steady = Steady()
     with folder.store.live.closing(folder.run_id):
         found = await close_run(folder, adopt=adopt, steady=steady)
@@ -78,7 +77,7 @@ async def claim(store: RunStore, key: str, *, adopt: Adopt = "stop") -> Claim:
             return claimed
         try:
             await recover_run(store.open(claimed.orphan), adopt=adopt)
-        except Timeout as error:
+        except LockTaken as error:
             if loop.time() > until:
                 raise UsageError(
                     f"key {key!r}: run {claimed.orphan} is being recovered by another process",

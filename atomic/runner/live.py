@@ -36,7 +36,7 @@ from atomic.session import AttemptSpec
 
 
 class LiveRun:
-    """One run. ``run.json`` follows every change of it."""
+    """One run. ``run.json`` follows every step of it."""
 
     def __init__(self, request: RunRequest, store: RunStore, folder: RunFolder, seams: Seams) -> None:
         self._request = request
@@ -62,6 +62,7 @@ class LiveRun:
                 if isinstance(step, Start):
                     await self._attempt(step)
                     continue
+                self._write(self._record)
                 self._tell(Waiting(step.until, step.reason))
                 pause = max(0.0, step.until - self._seams.clock())
                 await self._seams.sleep(pause)
@@ -131,7 +132,9 @@ class LiveRun:
                 has_session=attempt.session_file is not None,
             )
         )
-        self._write(with_attempts(self._record, self._attempts))
+        # Not written yet: the step that follows at once, be it an attempt, a wait or the end, does so. Until then the
+        # attempt's own file says it.
+        self._record = with_attempts(self._record, self._attempts)
         self._tell(AttemptEnded(attempt.n, attempt.model, verdict))
         if not verdict.answered:
             await self._cool(self._seen[-1])

@@ -1,4 +1,4 @@
-"""What items came to, on its way to where it is kept: the history, the item's state, the results files, in this order.
+"""What items came to, on its way to where it is kept: the history and the items' states, then the results files.
 
 Many that end at once are written together. Killed between two of them, the next start writes the rest: the record of
 the run is the truth.
@@ -7,9 +7,11 @@ the run is the truth.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from atomic.errors import EditionLost
 from atomic.record import AttemptRecord, RunRecord
 from atomic.runner import RunResult
 from atomic.verdict.facts import Status
@@ -35,6 +37,11 @@ class Outcome:
         return state_after(self.result.status, self.result.kind) != "pending"
 
 
+# Seconds that an outcome waits for others, to be written together: a transaction costs several times what it holds. The
+# record of the run has it meanwhile, and its slot is free.
+GATHER = 0.1
+
+
 class Endings:
     """Writes outcomes in the background. ``run`` is to be awaited by a task of its own; it raises what the database or
     the files refuse, and then nothing more is written."""
@@ -45,7 +52,7 @@ class Endings:
         self._files = files
         self._waiting: list[tuple[Outcome, asyncio.Future[bool]]] = []
         self._filled = asyncio.Event()
-        self._closed = False
+        self._closing = asyncio.Event()
         self._broken = False
 
     async def put(self, outcome: Outcome) -> bool:
@@ -62,8 +69,10 @@ class Endings:
         """Write until it is closed. Raises DatabaseError, EditionLost, PlaceError, RecordError."""
         batch: list[tuple[Outcome, asyncio.Future[bool]]] = []
         try:
-            while self._waiting or not self._closed:
+            while self._waiting or not self._closing.is_set():
                 await self._filled.wait()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), GATHER)
                 self._filled.clear()
                 batch, self._waiting = self._waiting, []
                 if batch:
@@ -85,7 +94,7 @@ class Endings:
 
     def close(self) -> None:
         """Let ``run`` return when all is written."""
-        self._closed = True
+        self._closing.set()
         self._filled.set()
 
 
@@ -102,7 +111,6 @@ def write(database: Database, edition: Edition, files: ResultFiles, outcomes: Se
     """Write what items came to. Returns the ids of those that were this process's to end. Raises DatabaseError,
     EditionLost, PlaceError, RecordError."""
     known = [Recorded(one.run, one.attempts, one.result.record, one.prompt) for one in outcomes if one.run is not None]
-    runs.record_runs(database, known)
     ended = []
     lines: dict[int, tuple[Status, str]] = {}
     for outcome in outcomes:
@@ -111,6 +119,10 @@ def write(database: Database, edition: Edition, files: ResultFiles, outcomes: Se
         if line:
             lines[item.id] = result.status, line
         ended.append(Ended(item.id, result.status, result.kind, result.run_id or None, line))
-    done = items.end(database, edition, ended)
+    try:
+        done = items.end(database, edition, ended, recorded=known)
+    except EditionLost:
+        runs.record_runs(database, known)  # they are part of the history, whoever has the edition now
+        raise
     files.append([line for item_id, line in lines.items() if item_id in done])
     return done

@@ -34,6 +34,7 @@ from flows.history.copying import note_running
 SHARD_SIZE = 200  # items: as many task runs as one page of Prefect's UI shows at once
 PACE_WINDOW = 300.0  # seconds over which a batch's own rate is told
 COUNT_EVERY = 5.0  # seconds between two counts of what is parked
+MOST_UNWRITTEN = 64  # items that have ended and wait to be written, before no more begin: many are written at once
 
 OnProgress = Callable[[BatchProgress], None]
 
@@ -110,7 +111,7 @@ class Engine:
         self._across = across
         if across is not None:
             across.may_ask = lambda: not self._slots.paused
-        self._feed = Feed(request, edition, database, self._slots, cooldowns, self._settle)
+        self._feed = Feed(request, edition, database, self._slots, cooldowns, self._give_up)
         self._means = Means(
             store=request.store,
             slots=self._slots,
@@ -125,6 +126,7 @@ class Engine:
         )
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._works: dict[int, Work] = {}
+        self._unwritten: set[asyncio.Task[None]] = set()  # of items that were not begun
         self._noted: set[str] = set()  # runs at work that the history knows of
         self._pace = Pace(PACE_WINDOW)
         self._streak = Streak()
@@ -149,7 +151,7 @@ class Engine:
             steady.cancelled = True
             self.stop(Ending.STOPPED, "now", "it was cancelled")
         await steady.wait(shards, None)
-        for task in list(self._tasks.values()):
+        for task in [*self._tasks.values(), *self._unwritten]:
             await steady.wait(task, None)
         self._endings.close()
         await steady.wait(writing, None)
@@ -251,6 +253,8 @@ class Engine:
             try:
                 outcome = await work.to_its_end(flow_run_id)
                 if outcome is not None:
+                    self._judge(outcome)
+                    self._change()
                     await self._settle(outcome, shard)
             finally:
                 del self._tasks[ready.item.id], self._works[ready.item.id]
@@ -278,14 +282,31 @@ class Engine:
             shard.failed += not answered
         self.ran += 1
         self._pace.tick(time.monotonic())
+
+    async def _give_up(self, outcome: Outcome) -> None:
+        """What is not begun is settled beside the rest, many at once."""
+        self._judge(outcome)
+        task = asyncio.get_running_loop().create_task(self._guarded(self._settle(outcome)))
+        self._unwritten.add(task)
+        task.add_done_callback(self._unwritten.discard)
+        if len(self._unwritten) >= MOST_UNWRITTEN:
+            await asyncio.wait(self._unwritten)
+
+    def _judge(self, outcome: Outcome) -> None:
+        """Halt the batch, if what items come to says that it should not go on: before the next one begins."""
+        if not outcome.decided:
+            return
         self._streak = after(self._streak, outcome.result.status, outcome.result.kind)
         why = broken(self._streak, self.request.asked.stop_after)
         if why is not None:
             self.stop(Ending.HALTED, "drain", why)
 
     def _active(self) -> int:
-        """How many items are at work: neither parked nor waiting for a retry."""
-        return sum(not work.sleeping for work in self._works.values())
+        """How many items are at work: neither parked, nor waiting for a retry or, as long as these are not too many,
+        for being written."""
+        unwritten = sum(work.over for work in self._works.values())
+        at_work = sum(not (work.sleeping or work.over) for work in self._works.values())
+        return at_work + max(0, unwritten - MOST_UNWRITTEN)
 
     def _change(self) -> None:
         self._feed.changed.set()
@@ -304,7 +325,8 @@ class Engine:
             if self._across is not None:
                 self._across.close()
         for item_id in list(self._tasks if how == "now" else self._feed.suspended):
-            self._tasks[item_id].cancel()
+            if not self._works[item_id].over:
+                self._tasks[item_id].cancel()
         self._slots.open()
 
     async def _guarded(self, work: Awaitable[None]) -> None:

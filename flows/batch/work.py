@@ -66,6 +66,7 @@ class Work:
 
     def __init__(self, ready: Ready, means: Means, run_attempt: RunAttempt) -> None:
         self.sleeping = False  # it needs no slot now
+        self.over = False  # nothing of it runs any more
         self._item = ready.item
         self._request = ready.run
         self._provider = ready.provider
@@ -100,6 +101,7 @@ class Work:
                 raise
             return Outcome(self._item, _failed(FailureKind.UNKNOWN, error.message))  # its key is held elsewhere
         finally:
+            self.over = True
             self._unexpect()
             self._means.meter.ended(self._item.id, self._used())
         return self._outcome() or await asyncio.to_thread(_recorded, self._item, result, self._means.store)

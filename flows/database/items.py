@@ -17,9 +17,10 @@ from sqlalchemy import Connection, Row, Select, func, select, tuple_, update
 
 from atomic.failures import FailureKind
 from atomic.verdict.facts import Status
-from flows.database import statements, terms
+from flows.database import runs, statements, terms
 from flows.database.engine import Database
 from flows.database.facts import ClaimedItem, Counts, Edition, Ended, ItemResult, ItemState
+from flows.database.runs import Recorded
 from flows.database.tables import items as t
 
 # What says nothing of the item itself: it is to do again when the batch goes on.
@@ -93,16 +94,26 @@ def _claimed(edition: Edition, row: Row[*tuple[Any, ...]]) -> ClaimedItem:
     return ClaimedItem(row.id, row.custom_id, row.digest, row.position, key, row.claims, row.source)
 
 
-def end(database: Database, edition: Edition, ended: Sequence[Ended], *, now: float | None = None) -> set[int]:
-    """What claimed items came to, in one transaction. Returns the ids of those that were running in this term and now
-    are not: another one's result is not to be written anywhere. Raises EditionLost, DatabaseError."""
+def end(
+    database: Database,
+    edition: Edition,
+    ended: Sequence[Ended],
+    *,
+    recorded: Sequence[Recorded] = (),
+    now: float | None = None,
+) -> set[int]:
+    """What claimed items came to, and the runs that they came to it by, in one transaction. Returns the ids of those
+    that were running in this term and now are not: another one's result is not to be written anywhere. Raises
+    EditionLost, DatabaseError."""
     changes = []
     for one in ended:
         state = state_after(one.status, one.kind)
         over = state != "pending"
         result = one.result if over else None
         changes.append(_change(one.item_id, state, one.kind, one.run_id, result=result, hold=not over))
-    return _carry_out(database, edition, changes, now)
+    with database.writing() as connection:
+        runs.put(database, connection, recorded)
+        return _carry_out(connection, edition, changes, now)
 
 
 def park(
@@ -117,13 +128,15 @@ def park(
 ) -> bool:
     """Put a claimed item aside until a time (seconds since the epoch), because of a failure of this kind. False when it
     was not running in this term. Raises EditionLost, DatabaseError."""
-    return bool(_carry_out(database, edition, [_change(item_id, "parked", kind, run_id, until=until)], now))
+    with database.writing() as connection:
+        return bool(_carry_out(connection, edition, [_change(item_id, "parked", kind, run_id, until=until)], now))
 
 
 def release(database: Database, edition: Edition, item_ids: Iterable[int], *, now: float | None = None) -> set[int]:
     """Give claimed items back: pending, and free to be claimed. Returns those that were running in this term. Raises
     EditionLost, DatabaseError."""
-    return _carry_out(database, edition, [_change(item_id, "pending") for item_id in item_ids], now)
+    with database.writing() as connection:
+        return _carry_out(connection, edition, [_change(item_id, "pending") for item_id in item_ids], now)
 
 
 def _change(
@@ -147,16 +160,17 @@ def _change(
     }
 
 
-def _carry_out(database: Database, edition: Edition, changes: Sequence[dict[str, Any]], now: float | None) -> set[int]:
+def _carry_out(
+    connection: Connection, edition: Edition, changes: Sequence[dict[str, Any]], now: float | None
+) -> set[int]:
     """Change those items that are running in this term; their ids."""
     given = {"of": edition.id, "this_term": edition.term, "ids": [one["item"] for one in changes]}
     at = time.time() if now is None else now
-    with database.writing() as connection:
-        terms.hold(connection, edition)
-        held = set(connection.execute(statements.HELD, given).scalars())
-        ours = [{**one, "now": at} for one in changes if one["item"] in held]
-        if ours:
-            connection.execute(statements.CHANGE, ours)
+    terms.hold(connection, edition)
+    held = set(connection.execute(statements.HELD, given).scalars())
+    ours = [{**one, "now": at} for one in changes if one["item"] in held]
+    if ours:
+        connection.execute(statements.CHANGE, ours)
     return held
 
 

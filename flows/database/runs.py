@@ -59,15 +59,18 @@ def record_run(
 
 def record_runs(database: Database, found: Sequence[Recorded]) -> None:
     """Write runs, of each id the last one, in one transaction. Raises DatabaseError."""
-    last = {one.run.run_id: one for one in found}
-    if last:
+    if found:
         with database.writing() as connection:
-            put(database, connection, [last[run_id] for run_id in sorted(last)])
+            put(database, connection, found)
 
 
 def put(database: Database, connection: Connection, found: Sequence[Recorded]) -> None:
-    """The same within the connection's transaction; each id once."""
-    ids = [one.run.run_id for one in found]
+    """The same within the connection's transaction."""
+    if not found:
+        return
+    last = {one.run.run_id: one for one in found}
+    ids = sorted(last)  # one order for all: no two wait for each other
+    found = [last[run_id] for run_id in ids]
     hold_days(connection)
     before = _rows(database, connection, ids)
     labels.take(connection, {run_id: labels.labels_of(*rows) for run_id, rows in before.items()})

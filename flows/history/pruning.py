@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import Timeout
-
 from atomic.errors import RecordDamaged
 from atomic.record import RunStore
-from atomic.record.files import encode, locked, make_folder, read_object, temporary, write_file
+from atomic.record.files import LockTaken, encode, locked, make_folder, read_object, temporary, write_file
 from atomic.record.layout import is_run_id, run_path
 from flows.database import Database, control
 from flows.database.runs import remove
@@ -80,7 +78,7 @@ def finish_prunes(database: Database, store: RunStore) -> int:
     try:
         with locked(notes / LOCK, wait=False):
             return _finish(database, store, notes)
-    except Timeout:
+    except LockTaken:
         return 0  # it is on its way
 
 

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from filelock import Timeout
 from sqlalchemy import Connection, delete, insert, select
 
 from atomic.errors import DatabaseError, UsageError
 from atomic.record import RunStore
-from atomic.record.files import locked, make_folder
+from atomic.record.files import LockTaken, locked, make_folder
 from atomic.text import Masker
 from flows.database import Database, control, runs
 from flows.database.tables import attempts, batches, caught_up, cooldowns, days, editions, items, labels, run_labels
@@ -50,7 +49,7 @@ def rebuild(
     try:
         with locked(file.with_name(f"{file.name}.rebuild.lock"), wait=False):
             return _beside(file, home, store, masker, on_damaged, on_progress)
-    except Timeout:
+    except LockTaken:
         raise UsageError("another process rebuilds the history", hint="wait for it") from None
 
 

@@ -6,6 +6,8 @@ import contextlib
 import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 from atomic.errors import RecordDamaged, UsageError
 from atomic.failures import FailureKind
 from atomic.record import Claim, RunFolder, RunRecord, RunStore
+from atomic.record.files import LockTaken, locked
 
 NOW = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
 
@@ -178,3 +181,19 @@ def test_of_many_threads_one_gets_the_key(store: RunStore) -> None:
     for thread in threads:
         thread.join()
     assert gained == [Claim("k")]
+
+
+def test_a_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    hold = (
+        "import sys, time; from pathlib import Path; from atomic.record.files import locked\n"
+        "with locked(Path(sys.argv[1])): print(flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold, str(path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(LockTaken), locked(path, wait=False):
+            pass
+        holder.kill()
+        with locked(path):
+            pass

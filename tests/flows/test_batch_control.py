@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from atomic.failures import FailureKind
-from flows.batch import BatchResult, Ending
+from flows.batch import BatchResult, Ending, endings
 from flows.database import Control, control
 from tests.flows.batches import Batch, batch, until  # noqa: F401 - a fixture
 
@@ -97,6 +97,21 @@ async def test_a_loop_that_shuts_down_leaves_nothing(batch: Batch) -> None:  # n
         await going
     assert all(run.ended for run in batch.runs())
     assert (await batch.run()).answered == 16
+
+
+async def test_what_has_ended_is_written_and_counted_when_the_rest_is_stopped(
+    batch: Batch,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(endings, "GATHER", 2.0)  # what has ended waits for longer than the stop takes
+    batch.write([*((str(n), "x/ok") for n in range(5)), ("slow", "x/slow-600")])
+    run = batch.begin(concurrency=6)
+    going = asyncio.ensure_future(run.to_its_end())
+    await until(lambda: sum(one.status == "answered" for one in batch.runs()) == 5)
+    run.stop(Ending.STOPPED, "now", "somebody asked it to stop")
+    result = await going
+    assert (result.answered, result.ran, result.left) == (5, 5, 1)
+    assert len(batch.lines()) == 5
 
 
 async def test_one_that_is_stopped_before_it_begins_begins_nothing(batch: Batch) -> None:  # noqa: F811

@@ -110,11 +110,12 @@ class TestParking:
         assert found.until > time.time() + 30
 
     async def test_at_the_deadline_it_gives_up_what_waits(self, batch: Batch) -> None:  # noqa: F811
-        batch.write([(str(n), "a/rate-limit") for n in range(3)])
+        batch.write([(str(n), "a/rate-limit") for n in range(200)])
         result = await batch.run(deadline=time.time() + 3, concurrency=1, stop_after=0)
-        assert (result.failed, result.left) == (3, 0)
-        assert result.kinds == {FailureKind.RATE_LIMIT: 3}
+        assert (result.failed, result.left) == (200, 0)
+        assert result.kinds == {FailureKind.RATE_LIMIT: 200}
         assert len(batch.runs()) == 1
+        assert len(batch.lines()) == 200
         assert "cooling down" in batch.lines()["2"]["message"]
 
     async def test_when_it_is_stopped_what_is_parked_waits_for_the_next_start(self, batch: Batch) -> None:  # noqa: F811
