@@ -21,6 +21,7 @@ from flows.schedule import read_schedules
 from flows.schedule.reading import Kept, check_jobs
 from flows.schedule.said import (
     FileChanged,
+    LeftBehind,
     Missed,
     Served,
     ServerAway,
@@ -146,6 +147,11 @@ class Teller:
             self._say(event.name, paint(one_line(event.state), colour), one_line(event.message, MESSAGE))
         elif isinstance(event, TakenUp):
             self._say(event.name, "goes on", f"edition {one_line(event.edition)} was cut off, {event.left} items left")
+        elif isinstance(event, LeftBehind):
+            why = "it died each time that it was gone on with" if event.again else "the next one was due"
+            told = f"edition {one_line(event.edition)} was cut off, {event.left} items left: {why}; to go on with it: "
+            how = f"prefect deployment run '{one_line(event.deployment)}' -p edition={one_line(event.edition)}"
+            self._say(event.name, paint("left", YELLOW), told + how)
         elif isinstance(event, Missed):
             _say_missed(event.name, event.times, "Prefect's server was away")
         elif isinstance(event, ServerAway):

@@ -34,6 +34,7 @@ from flows.schedule.processes import FlowProcess, start, stop_all
 from flows.schedule.reading import Kept
 from flows.schedule.said import (
     FileChanged,
+    LeftBehind,
     Missed,
     OnServed,
     ServerAway,
@@ -45,7 +46,7 @@ from flows.schedule.said import (
 )
 from flows.schedule.taking import FOLDER, known_editions
 from flows.schedule.times import moment_of
-from flows.schedule.turns import cut_off
+from flows.schedule.turns import cut_off, left_behind
 
 LOOK = 2.0  # seconds between two looks at what is due; a look costs the server some 5 ms
 LOOK_LIMIT = 30.0  # seconds for one look, before the server is taken to be away
@@ -82,6 +83,7 @@ class Conductor:
         self._registered: dict[UUID, Registered] = {}
         self._processes: dict[UUID, FlowProcess] = {}
         self._taken_up: dict[tuple[str, str], int] = {}
+        self._left_behind: set[tuple[str, str]] = set()  # editions of which that was said
         self._going_on: dict[str, UUID] = {}  # by schedule: the flow run that is to go on
         self._cancelling: dict[UUID, float] = {}  # since when
         self._looked_at = float("-inf")
@@ -211,13 +213,16 @@ class Conductor:
         at_work = {process.name for process in self._processes.values()} | self._going_on.keys()
         for one in self._registered.values():
             name = one.kept.schedule.name
-            if name in at_work:
-                continue
-            edition = await self._cut_off(database, one.kept)
+            there = await database.apart(known_editions, name)
+            following, now = _following(there, one.kept), time.time()
+            if left := left_behind(there, following, now):
+                self._say_left(one, left, again=False)
+            edition = None if name in at_work else cut_off(there, following, now)
             if edition is None:
                 continue
             count = self._taken_up.get((name, edition.name), 0) + 1
             if count > MOST_TAKEN_UP:
+                self._say_left(one, edition, again=True)
                 continue
             self._taken_up[name, edition.name] = count
             run = await client.create_flow_run_from_deployment(
@@ -228,14 +233,21 @@ class Conductor:
             self._going_on[name] = run.id
             self._tell(TakenUp(name, edition.name, edition.counts.left))
 
-    async def _cut_off(self, database: Database, kept: Kept) -> EditionState | None:
-        there = await database.apart(known_editions, kept.schedule.name)
-        newest = next((one for one in there if one.status != "skipped"), None)
-        if newest is None:
-            return None
-        moment = moment_of(newest.name)
-        following = kept.times.after(newest.created_at if moment is None else moment, 1)
-        return cut_off(there, following[0] if following else None, time.time())
+    def _say_left(self, one: Registered, edition: EditionState, *, again: bool) -> None:
+        name = one.kept.schedule.name
+        if (name, edition.name) not in self._left_behind:
+            self._left_behind.add((name, edition.name))
+            self._tell(LeftBehind(name, edition.name, edition.counts.left, one.full_name, again))
+
+
+def _following(there: Sequence[EditionState], kept: Kept) -> float | None:
+    """The scheduled time after that of the newest edition."""
+    newest = next((one for one in there if one.status != "skipped"), None)
+    if newest is None:
+        return None
+    moment = moment_of(newest.name)
+    following = kept.times.after(newest.created_at if moment is None else moment, 1)
+    return following[0] if following else None
 
 
 def _written(file: Path) -> tuple[int, int] | None:

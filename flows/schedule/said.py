@@ -57,6 +57,18 @@ class TakenUp:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """An edition was cut off, and is not gone on with by itself. ``deployment`` is what goes on with it when it is told
+    to, ``again``: it was gone on with as often as it may be."""
+
+    name: str
+    edition: str
+    left: int
+    deployment: str
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ServerAway:
     """Prefect's server does not answer. What is at work goes on."""
 
@@ -73,5 +85,5 @@ class FileChanged:
     """The file of the schedules is no longer what is served."""
 
 
-Served = Serving | Missed | TurnBegan | TurnEnded | TakenUp | ServerAway | ServerBack | FileChanged
+Served = Serving | Missed | TurnBegan | TurnEnded | TakenUp | LeftBehind | ServerAway | ServerBack | FileChanged
 OnServed = Callable[[Served], None]

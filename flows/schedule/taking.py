@@ -25,7 +25,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.context import FlowRunContext
 from prefect.states import Cancelled, Failed
 
-from atomic.errors import AtomicError, BatchNotFound, EditionBusy, UsageError
+from atomic.errors import AtomicError, BatchNotFound, EditionBusy
 from atomic.processes import adopting_orphans
 from atomic.record.files import encode, make_folder, write_file
 from atomic.settings import Settings, load_settings
@@ -68,16 +68,19 @@ async def take_turn(given: dict[str, Any], how: How, item: dict[str, str] | None
         database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
         try:
             turn = await _turn(database, given["name"], due, how, context.flow_run.id)
-            if isinstance(turn, Begin):
-                run = await _prepared(database, turn, due, given, how, item, settings)
         finally:
             await asyncio.to_thread(database.close)
         if isinstance(turn, Pass):
             return Cancelled(name=turn.state, message=one_line(f"edition {turn.edition}: {turn.reason}", MESSAGE_LIMIT))
         if turn is None:
             return Cancelled(message="it was cancelled while it waited for the edition before")
-        with adopting_orphans():  # the process is this flow run's alone
-            await carry_out_in(run, context.flow_run)
+        try:
+            run = await _prepared(turn, due, given, how, item, settings)
+            with adopting_orphans():  # the process is this flow run's alone
+                await carry_out_in(run, context.flow_run)
+        except AtomicError as error:
+            await _note_unbegun(settings, given["name"], turn.edition, mask(error.message))
+            raise
     except EditionBusy as error:  # somebody was quicker
         return Cancelled(name="Skipped", message=one_line(mask(error.message), MESSAGE_LIMIT))
     except AtomicError as error:
@@ -114,28 +117,28 @@ async def _cancelled(flow_run_id: UUID) -> bool:
 
 
 async def _prepared(
-    database: Database,
-    turn: Begin,
-    due: Due,
-    given: dict[str, Any],
-    how: How,
-    item: dict[str, str] | None,
-    settings: Settings,
+    turn: Begin, due: Due, given: dict[str, Any], how: How, item: dict[str, str] | None, settings: Settings
 ) -> BatchRun:
-    """The batch. One that cannot begin is noted as an edition, too: who looks at the history must see the night."""
-    try:
-        deadline = due.following if how.deadline is None else deadline_at(how.deadline, time.time())
-        if item is not None:
-            given = {**given, **await asyncio.to_thread(_input_of, item, settings.home)}
-        return BatchRun(
-            await asyncio.to_thread(
-                lambda: prepare_batch(**given, edition=turn.edition, deadline=deadline, settings=settings)
-            )
+    deadline = due.following if how.deadline is None else deadline_at(how.deadline, time.time())
+    if item is not None:
+        given = {**given, **await asyncio.to_thread(_input_of, item, settings.home)}
+    return BatchRun(
+        await asyncio.to_thread(
+            lambda: prepare_batch(**given, edition=turn.edition, deadline=deadline, settings=settings)
         )
-    except UsageError as error:
-        reason = one_line(f"it could not begin: {error.message}", MESSAGE_LIMIT)
-        await database.apart(editions.skip, given["name"], turn.edition, reason=reason)
-        raise
+    )
+
+
+async def _note_unbegun(settings: Settings, name: str, edition: str, said: str) -> None:
+    """Note a night that could not begin as an edition: who looks at the history must see it. One that had begun is
+    there, and says itself how it ended."""
+    reason = one_line(f"it could not begin: {said}", MESSAGE_LIMIT)
+    with contextlib.suppress(AtomicError):  # a history that cannot be written must not hide why
+        database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
+        try:
+            await database.apart(editions.skip, name, edition, reason=reason)
+        finally:
+            await asyncio.to_thread(database.close)
 
 
 def known_editions(database: Database, batch: str) -> list[EditionState]:

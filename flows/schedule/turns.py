@@ -94,6 +94,18 @@ def cut_off(editions: Sequence[EditionState], following: float | None, now: floa
     return None
 
 
+def left_behind(editions: Sequence[EditionState], following: float | None, now: float) -> EditionState | None:
+    """The edition that was cut off with something left, and that nobody goes on with by himself, because the next
+    scheduled time has come or its edition has begun. ``following`` is that of the newest. Only the two newest count."""
+    begun = [one for one in editions if one.status != "skipped"][:2]
+    over = following is not None and now >= following
+    for n, one in enumerate(begun):
+        died = one.status == "running" or (one.status == "stopped" and one.reason in CUT_OFF)
+        if died and not one.alive and one.counts.left and (n > 0 or over):
+            return one
+    return None
+
+
 def last_moment(editions: Sequence[EditionState]) -> float | None:
     """The scheduled time of the newest edition that has one."""
     moments = [moment for one in editions if (moment := moment_of(one.name)) is not None]

@@ -7,28 +7,34 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect.client.schemas.objects import FlowRun
 
 from atomic.errors import FolderBusy, PolicyError, SettingsError
 from atomic.record import Owner
 from atomic.settings import Settings
+from flows.batch import BatchRun
 from flows.batch.stopping import TERMINATED
 from flows.cli.batches import shown_editions
+from flows.cli.serving_schedules import Teller
 from flows.database import Counts, Database, EditionState, ItemRow, control, editions, loading
 from flows.database.editions import DIED
 from flows.schedule import read_schedules, taking
 from flows.schedule.deployments import deployment_of
 from flows.schedule.missed import missed_times
 from flows.schedule.reading import Kept, check_jobs
+from flows.schedule.said import LeftBehind
 from flows.schedule.taking import How
 from flows.schedule.times import Times, edition_of, moment_of
-from flows.schedule.turns import Begin, Due, Pass, Queue, cut_off, whose_turn
+from flows.schedule.turns import Begin, Due, Pass, Queue, cut_off, left_behind, whose_turn
+from flows.server import Choice
 from tests.flows.databases import Where
 
 SHIPPED = Path(__file__).parents[2] / "deployments" / "schedules.toml"
@@ -355,6 +361,26 @@ def test_what_nobody_wanted_to_end_is_gone_on_with_until_the_next_is_due(edition
     assert cut_off(there, AT, AT) is None
 
 
+def test_what_was_cut_off_is_said_to_be_left_once_the_next_is_due_or_has_begun() -> None:
+    finished, skipped = _edition("later"), _edition("none", status="skipped", counts=Counts())
+    assert left_behind([DEAD], AT + 10, AT) is None  # it is gone on with by itself
+    assert left_behind([skipped, DEAD], AT, AT) is DEAD
+    for later in (finished, RUNNING):
+        assert left_behind([later, skipped, DEAD], AT + DAY, AT) is DEAD
+    assert left_behind([finished, finished, DEAD], AT, AT) is None  # long ago
+    wanted = _edition(status="stopped", reason="somebody asked it to stop", counts=Counts(pending=1))
+    assert left_behind([finished, wanted], AT, AT) is None
+    assert left_behind([RUNNING], AT, AT) is None
+
+
+def test_what_is_left_is_said_with_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = Teller(Path("schedules.toml"), cast("Choice", None))
+    tell(LeftBehind("nightly", "20261201-010000", 7, "scheduled-batch/nightly", again=False))
+    said = capsys.readouterr().err
+    assert "edition 20261201-010000 was cut off, 7 items left: the next one was due" in said
+    assert "prefect deployment run 'scheduled-batch/nightly' -p edition=20261201-010000" in said
+
+
 def test_missed_are_the_times_since_the_last_edition(written: Callable[[str], Path]) -> None:
     kept: Kept = read_schedules(written(SOUND))[0]
     monday = datetime(2026, 12, 7, 1, tzinfo=UTC)
@@ -403,6 +429,42 @@ def test_a_listing_shows_the_night_that_was_passed_over_and_what_was_left_before
         assert told == [("tuesday", "missed: nobody was there"), ("monday", "it was cancelled in Prefect")]
     finally:
         database.close()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_night_that_is_refused_is_noted_unless_it_had_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    async def refuse(run: BatchRun, flow_run: FlowRun) -> None:
+        if begun:
+            database = Database.open(home=tmp_path / "home")
+            editions.finish(database, editions.begin(database, "nightly", edition=edition_of(at)))
+            database.close()
+        raise FolderBusy("another session is at work in there")
+
+    async def due(*_: object) -> Due:
+        return Due(at, None)
+
+    at = float(int(time.time()))
+    (tmp_path / "in.txt").write_text("hello\n")
+    monkeypatch.setattr(taking, "carry_out_in", refuse)
+    monkeypatch.setattr(taking, "_due", due)
+    settings = Settings(home=tmp_path / "home")
+    monkeypatch.setattr(taking, "load_settings", lambda *_: settings)
+    context = SimpleNamespace(flow_run=SimpleNamespace(id=UUID(int=0)))
+    monkeypatch.setattr(taking.FlowRunContext, "get", lambda: context)
+    given = {"input": str(tmp_path / "in.txt"), "name": "nightly", "agent": "scripted", "models": ["scripted/ok"]}
+    state = await taking.take_turn(given, How("skip", 300, None, None))
+    assert state.is_failed()
+    assert state.message == "another session is at work in there"
+    database = Database.open(home=tmp_path / "home")
+    try:
+        [edition] = control.editions_of(database, "nightly")
+    finally:
+        database.close()
+    assert edition.name == edition_of(at)
+    told = ("finished", "") if begun else ("skipped", "it could not begin: another session is at work in there")
+    assert (edition.status, edition.reason) == told
 
 
 def test_a_batch_that_only_ever_was_skipped_begins_anew(tmp_path: Path) -> None:
