@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flows.attempts import attempt, attempt_sync
     from flows.batch import run_batch, run_batch_sync
+    from flows.batch.pool_shard import batch_shard
     from flows.run import run_prompt, run_prompt_sync, watching
 
 __all__ = [
     "attempt",
     "attempt_sync",
+    "batch_shard",
     "run_batch",
     "run_batch_sync",
     "run_prompt",
@@ -22,6 +24,7 @@ __all__ = [
 _HOMES = {
     "attempt": "flows.attempts",
     "attempt_sync": "flows.attempts",
+    "batch_shard": "flows.batch.pool_shard",
     "run_batch": "flows.batch",
     "run_batch_sync": "flows.batch",
     "run_prompt": "flows.run",

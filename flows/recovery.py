@@ -139,7 +139,7 @@ async def _settle_shard(flow_run: FlowRun, client: PrefectClient) -> None:
     """End a batch's flow run that a kill left, with its task runs, and the one that it is part of: they were of one
     process. The items go on in another."""
     await crash(flow_run, client, "the process that carried it out was killed")
-    if flow_run.parent_task_run_id is not None:
+    if flow_run.parent_task_run_id is not None and flow_run.deployment_id is None:  # else it had a process of its own
         whole = (await client.read_task_run(flow_run.parent_task_run_id)).flow_run_id
         if whole is not None:
             await _settle_shard(await client.read_flow_run(whole), client)

@@ -97,6 +97,11 @@ class BatchSettings(Section):
         description="sessions at a time on all machines, as NAME=N: a global concurrency limit of Prefect's, which is "
         "made where it is missing",
     )
+    shards_on: str | None = Field(
+        default=None,
+        description="the deployment of batch-shard whose workers carry shards out, as NAME or NAME=N for N at a time; "
+        "default: the batch's own process does",
+    )
 
 
 class HistorySettings(Section):

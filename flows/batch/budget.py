@@ -49,6 +49,10 @@ class Meter:
         self._cost += usage.cost_usd or 0
         self._tokens += usage.tokens
 
+    def at_least(self, cost_usd: float, tokens: int) -> None:
+        """What is on record of all who carry the edition out: where others do, it is more than what was seen here."""
+        self._cost, self._tokens = max(self._cost, cost_usd), max(self._tokens, tokens)
+
     @property
     def cost_usd(self) -> float:
         """Dollars, as far as known."""

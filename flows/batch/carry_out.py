@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from atomic.errors import AtomicError, BatchBroken, DatabaseError, PlaceError, RecordError, UsageError
@@ -14,16 +14,18 @@ from atomic.models import ModelRef
 from atomic.recovery import Recovered
 from flows.batch.across import Across
 from flows.batch.budget import Meter
-from flows.batch.engine import Engine, OpenShard, directly
+from flows.batch.coordinator import Coordinator
+from flows.batch.engine import Beat, Engine, OnProgress, OpenShard, directly
 from flows.batch.facts import BatchProgress, BatchRequest, BatchResult, Ending, Notice, OnBatchEvent
 from flows.batch.items import changed, origin_of, rows_of
+from flows.batch.pool import Pool
 from flows.batch.preflight import preflight
 from flows.batch.probes import Probes, askable
 from flows.batch.results import ERRORS, RESULTS, ResultFiles, check_output
 from flows.batch.stopping import Stop
 from flows.batch.webhook import send, wanted
 from flows.cooldowns import SharedCooldowns, shared_names
-from flows.database import Counts, Database, Edition, Loaded, editions, items, loading, runs
+from flows.database import HEARTBEAT_EVERY, Counts, Database, Edition, Loaded, editions, items, loading, runs, shards
 from flows.database.runs import Recorded
 from flows.unsettled import recover_and_note
 
@@ -35,7 +37,7 @@ class BatchRun:
     def __init__(self, request: BatchRequest, on_event: OnBatchEvent | None = None) -> None:
         self.request = request
         self.stop = Stop()
-        self._engine: Engine | None = None
+        self._engine: Engine | Coordinator | None = None
         self.flow_run_id: str | None = None
         self.result: BatchResult | None = None
         self.told = True  # unless Prefect's server had gone when its flow run ended
@@ -49,8 +51,11 @@ class BatchRun:
         """How it stands, or stood in the end; None before its edition is carried out."""
         return None if self._engine is None else self._engine.progress()
 
-    async def to_its_end(self, open_shard: OpenShard = directly, across: Across | None = None) -> BatchResult:
-        """Carry it out. ``across`` gives sessions their places where a limit of all machines is asked for.
+    async def to_its_end(
+        self, open_shard: OpenShard = directly, across: Across | None = None, pool: Pool | None = None
+    ) -> BatchResult:
+        """Carry it out. ``across`` gives sessions their places where a limit of all machines is asked for; ``pool``
+        runs the shards where workers are asked for.
 
         Raises UsageError before anything is spent (EditionBusy, where another process is at it; FolderBusy,
         where another session is at work in one of its folders), DatabaseError, PlaceError, RecordError; EditionLost;
@@ -64,14 +69,21 @@ class BatchRun:
                 hint="leave out --direct, or the limit (--limit-across, batch.limit_across)",
                 key="limit_across",
             )
+        if self.request.asked.shards_on is not None and pool is None:
+            raise UsageError(
+                f"shards on workers ({self.request.asked.shards_on}) go through Prefect, and this batch goes without",
+                hint="leave out --direct, or the workers (--shards-on, batch.shards_on)",
+                key="shards_on",
+            )
         recovered = await recover_and_note(self.request.store, adopt=settings.adopt)
-        self.request, said = await preflight(self.request)
-        for text in said:
-            self.say(text)
+        if pool is None:  # else the workers ask, with their own keys
+            self.request, said = await preflight(self.request)
+            for text in said:
+                self.say(text)
         database = await asyncio.to_thread(Database.open, settings.history.url, home=settings.home)
         try:
-            with self.request.occupying():
-                result = await self._edition(database, recovered, open_shard, across)
+            with contextlib.nullcontext() if pool else self.request.occupying():
+                result = await self._edition(database, recovered, open_shard, across, pool)
         finally:
             await asyncio.to_thread(database.close)
         if wanted(settings.webhook, result) and (wrong := await send(settings.webhook, result)) is not None:
@@ -87,7 +99,12 @@ class BatchRun:
             self._on_event(Notice(text=text))
 
     async def _edition(
-        self, database: Database, recovered: Recovered, open_shard: OpenShard, across: Across | None
+        self,
+        database: Database,
+        recovered: Recovered,
+        open_shard: OpenShard,
+        across: Across | None,
+        pool: Pool | None,
     ) -> BatchResult:
         request, asked = self.request, self.request.asked
         await asyncio.to_thread(keep_recovered, database, request, recovered)
@@ -105,13 +122,20 @@ class BatchRun:
         try:
             if edition.taken_from is not None:
                 self.say(f"edition {edition.name} is taken over from process {edition.taken_from.pid}, which died")
+            await self._others_end(database, edition)
             files, counts, loaded = await database.apart(load, edition, request)
             with contextlib.closing(files):
                 if edition.resumed and (what := of_loading(loaded, counts)):
                     self.say(f"edition {edition.name} goes on: {what}")
-                engine = await self._make_engine(database, edition, files, counts, across)
+                engine: Engine | Coordinator
+                if pool is None:
+                    self._engine = engine = await self._make_engine(database, edition, files, counts, across)
+                    carrying_out = engine.carry_out(open_shard)
+                else:
+                    self._engine = engine = await self._make_coordinator(database, edition, files, counts, pool)
+                    carrying_out = engine.carry_out()
                 try:
-                    await engine.carry_out(open_shard)
+                    await carrying_out
                 except (PlaceError, RecordError, DatabaseError) as error:
                     if engine.begun:
                         raise broken(edition, error) from error
@@ -128,30 +152,50 @@ class BatchRun:
     async def _make_engine(
         self, database: Database, edition: Edition, files: ResultFiles, counts: Counts, across: Across | None
     ) -> Engine:
-        request = self.request
-        models: Sequence[ModelRef] = [model for policy in request.policies.values() for model in policy.models]
-        names = await asyncio.to_thread(shared_names, request.form.agent, models)
-        accesses = await asyncio.to_thread(askable, request.form.agent, models)
-        cooldowns = SharedCooldowns(database, names, asks_first=accesses)
-        await cooldowns.refresh()
-        spent = await database.apart(runs.spent, edition.batch, edition.name)
-        engine = Engine(
-            request,
+        return await make_engine(
+            self.request,
             edition,
             database,
             files,
-            cooldowns=cooldowns,
-            probes=Probes(accesses, cooldowns, self.say),
-            meter=Meter(spent.cost_usd, spent.tokens),
+            meter=await _meter(database, edition),
             counts=counts,
             stop=self.stop,
+            say=self.say,
             across=across,
             on_progress=self._on_event,
         )
-        self._engine = engine
-        return engine
 
-    def _result(self, database: Database, edition: Edition, engine: Engine) -> BatchResult:
+    async def _make_coordinator(
+        self, database: Database, edition: Edition, files: ResultFiles, counts: Counts, pool: Pool
+    ) -> Coordinator:
+        asked = self.request.asked.shards_on
+        assert asked is not None, "a pool is that of a deployment which was asked for"
+        return Coordinator(
+            self.request,
+            edition,
+            database,
+            files,
+            pool=pool,
+            asked=asked,
+            meter=await _meter(database, edition),
+            counts=counts,
+            stop=self.stop,
+            say=self.say,
+            on_progress=self._on_event,
+        )
+
+    async def _others_end(self, database: Database, edition: Edition) -> None:
+        """Wait until the shards have ended that workers carried out for a process which died: they hear of it with
+        their next heartbeat. Raises EditionLost, DatabaseError."""
+        said = False
+        while self.stop.how is None and (left := await database.apart(shards.of_earlier_terms, edition)):
+            if not said:
+                said = True
+                self.say(f"{left} of its shards are still at work on workers: they are about to stop")
+            await database.apart(editions.heartbeat, edition)
+            await asyncio.sleep(HEARTBEAT_EVERY)
+
+    def _result(self, database: Database, edition: Edition, engine: Engine | Coordinator) -> BatchResult:
         counts = items.counts(database, edition.id)
         spent = runs.spent(database, edition.batch, edition.name)
         ending = self.stop.ending
@@ -181,6 +225,47 @@ class BatchRun:
             warnings=tuple(self._warnings),
             flow_run_id=self.flow_run_id,
         )
+
+
+async def make_engine(
+    request: BatchRequest,
+    edition: Edition,
+    database: Database,
+    files: ResultFiles,
+    *,
+    meter: Meter,
+    counts: Counts,
+    stop: Stop,
+    say: Callable[[str], None],
+    across: Across | None,
+    beat: Beat = editions.heartbeat,
+    on_progress: OnProgress | None = None,
+) -> Engine:
+    """The engine of a batch, with the cooldowns that all batches share. Raises DatabaseError."""
+    models: Sequence[ModelRef] = [model for policy in request.policies.values() for model in policy.models]
+    names = await asyncio.to_thread(shared_names, request.form.agent, models)
+    accesses = await asyncio.to_thread(askable, request.form.agent, models)
+    cooldowns = SharedCooldowns(database, names, asks_first=accesses)
+    await cooldowns.refresh()
+    return Engine(
+        request,
+        edition,
+        database,
+        files,
+        cooldowns=cooldowns,
+        probes=Probes(accesses, cooldowns, say),
+        meter=meter,
+        counts=counts,
+        stop=stop,
+        across=across,
+        beat=beat,
+        on_progress=on_progress,
+    )
+
+
+async def _meter(database: Database, edition: Edition) -> Meter:
+    spent = await database.apart(runs.spent, edition.batch, edition.name)
+    return Meter(spent.cost_usd, spent.tokens)
 
 
 def require_known(database: Database, request: BatchRequest) -> None:

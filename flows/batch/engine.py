@@ -41,6 +41,8 @@ OnProgress = Callable[[BatchProgress], None]
 
 Attempts = Callable[[str], RunAttempt]
 
+Beat = Callable[[Database, Edition], Control]
+
 
 def _sessions(_: str) -> RunAttempt:
     return run_session
@@ -89,9 +91,11 @@ class Engine:
         counts: Counts,
         stop: Stop,
         across: Across | None = None,
+        beat: Beat = editions.heartbeat,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """``counts`` are those after loading, ``meter`` has what was spent before."""
+        """``counts`` are those after loading, ``meter`` has what was spent before; ``beat`` says every second that this
+        process lives, and returns what is asked of it."""
         self.request = request
         self.edition = edition
         self.stop = stop
@@ -106,6 +110,7 @@ class Engine:
         self._meter = meter
         self._counts = counts
         self._on_progress = on_progress
+        self._beat = beat
         self._slots = Slots(request.asked.concurrency, request.settings.batch.shares, on_change=self._change)
         self._endings = Endings(database, edition, files)
         self._across = across
@@ -342,7 +347,7 @@ class Engine:
     async def _tick(self) -> None:
         """Every second: say that this process lives, hear what is asked, learn of cooldowns, tell how it stands."""
         while True:
-            self._obey(await self._database.apart(editions.heartbeat, self.edition))
+            self._obey(await self._database.apart(self._beat, self.edition))
             await self._cooldowns.refresh()
             self._probes.look()
             await self._note_running()

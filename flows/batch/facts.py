@@ -21,6 +21,7 @@ from atomic.verdict.facts import Facts
 from atomic.workspace import Plan, plan_workspace
 from flows.batch.across import SharedLimit
 from flows.batch.budget import Budget
+from flows.batch.pool import ShardsOn
 from flows.batch.tracking import Track
 from flows.inputs import Checked, Choice
 
@@ -67,6 +68,7 @@ class Asked:
     concurrency: int = 1
     track: Track = "session"
     limit_across: SharedLimit | None = None  # of the sessions on all machines
+    shards_on: ShardsOn | None = None  # what runs its shards on workers; None: they are this process's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class BatchRequest:
     settings: Settings
     store: RunStore
     workspace: WorkspaceMode = "shared"  # of items that name none
+    agent: str | None = None  # its command line, where the caller gave one
+    config: Path | None = None  # the file of settings, where the caller gave one
 
     def choose(self, policy: str | None, models: tuple[str, ...]) -> FallbackPolicy:
         """The policy of an item that says this."""

@@ -140,7 +140,7 @@ class Feed:
         found = await self._database.apart(items.claim, self._edition, wanted, shard=self.shard)
         self._dry = len(found) < wanted
         if self._dry or due:
-            self._due = await self._database.apart(items.next_due, self._edition.id)
+            self._due = await self._database.apart(items.next_due, self._edition)
         surplus = []
         for item in found:
             turn = self.suspended.get(item.id)

@@ -28,9 +28,10 @@ from flows.batch.artifacts import showing_progress, table_artifact
 from flows.batch.carry_out import BatchRun
 from flows.batch.facts import BatchResult, Ending, OnBatchEvent
 from flows.batch.leases import sharing
+from flows.batch.pool_runs import deployed
 from flows.batch.prepare import prepare_batch
 from flows.batch.shard_flow import in_shard_flows
-from flows.batch.stopping import TERMINATED
+from flows.batch.stopping import TERMINATED, Stop
 from flows.begun import noted
 from flows.calls import AWAY
 from flows.cancel import Stopped, absorbing, handlers_of_caller, signals_to, watched
@@ -49,17 +50,17 @@ _given: ContextVar[BatchRun | None] = ContextVar("_given", default=None)
 
 
 class Stopper:
-    """Ends a batch by a signal, or by a word in Prefect."""
+    """Ends a batch, or a shard on a worker, by a signal, or by a word in Prefect."""
 
-    def __init__(self, run: BatchRun) -> None:
+    def __init__(self, stop: Stop) -> None:
         self.by: Stopped | None = None
-        self._run = run
+        self._stop = stop
 
     def stop(self, by: Stopped) -> None:
         """Stop its live sessions."""
         self.by = self.by or by
         ending, reason = _STOPPED[by]
-        self._run.stop(ending, "now", reason)
+        self._stop(ending, "now", reason)
 
 
 async def _run_batch(
@@ -92,6 +93,7 @@ async def _run_batch(
     track: Literal["session", "shard", "auto"] | None = None,
     workspace: WorkspaceMode | None = None,
     limit_across: str | None = None,
+    shards_on: str | None = None,
     config: str | None = None,
 ) -> State[BatchResult]:
     """Run every prompt of an input through the models of its policy.
@@ -127,6 +129,8 @@ async def _run_batch(
         track: What becomes a task: every `session`, a `shard` of 200 items, or `auto`: sessions while there are few.
         workspace: `shared`, `worktree` or `copy`, for items that name none.
         limit_across: Sessions at a time on all machines, as `NAME=N`: a global concurrency limit.
+        shards_on: The deployment of `batch-shard` whose workers carry the shards out: `NAME`, or `NAME=N` for N at a
+            time.
         config: A settings file, in the place of the project's.
     """
     given = {key: value for key, value in locals().items() if value is not None}
@@ -154,7 +158,7 @@ async def carry_out_in(run: BatchRun, flow_run: FlowRun) -> None:
     tell. Raises as :meth:`BatchRun.to_its_end`."""
     run.flow_run_id = str(flow_run.id)
     hush()
-    stopper = Stopper(run)
+    stopper = Stopper(run.stop)
     async with Teller(masker_of(run.request.form), pages=dashboard_address(run.request.settings)) as teller:
         named = one_line(teller.masker(run.request.name))
         teller.tell(lambda client: client.update_flow_run(flow_run.id, name=named))
@@ -162,8 +166,12 @@ async def carry_out_in(run: BatchRun, flow_run: FlowRun) -> None:
             async with watched(flow_run.id, stopper), showing_progress(run, flow_run.id):
                 settling = asyncio.get_running_loop().create_task(settle(run.request.store))
                 try:
-                    async with sharing(run.request.asked.limit_across, flow_run.id, run.say) as across:
-                        await run.to_its_end(in_shard_flows(run), across)
+                    asked = run.request.asked
+                    async with (
+                        sharing(asked.limit_across, flow_run.id, run.say) as across,
+                        deployed(asked.shards_on) as pool,
+                    ):
+                        await run.to_its_end(in_shard_flows(run), across, pool)
                 finally:
                     settling.cancel()
                     with contextlib.suppress(asyncio.CancelledError):

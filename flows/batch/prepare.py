@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from atomic.agent import Agent
 from atomic.checks import laid_over, require_sound
-from atomic.errors import UsageError, WorkspaceError
+from atomic.errors import FolderBusy, UsageError, WorkspaceError
 from atomic.models import ModelRef
 from atomic.policy import FallbackPolicy
 from atomic.runner import PolicyLike, check_budget, check_levels, choose_policy, open_store, prepare
@@ -19,6 +20,7 @@ from flows.batch import budget as budgets
 from flows.batch.across import SharedLimit
 from flows.batch.facts import Asked, BatchRequest, OnBudget
 from flows.batch.folders import require_apart, whole_folders
+from flows.batch.pool import ShardsOn, require_shareable
 from flows.batch.results import check_output
 from flows.batch.tracking import Track
 from flows.inputs import Checked, Choice
@@ -56,6 +58,7 @@ def prepare_batch(
     track: Track | None = None,
     workspace: WorkspaceMode | None = None,
     limit_across: str | None = None,
+    shards_on: str | None = None,
     config: str | Path | None = None,
     settings: Settings | None = None,
 ) -> BatchRequest:
@@ -67,7 +70,8 @@ def prepare_batch(
     place of those of every policy.
     ``max_cost`` (USD) and ``max_tokens`` bound the edition; ``deadline`` (seconds since the epoch) is when waiting for
     cooldowns is given up; ``limit_across`` (``NAME=N``) is a global concurrency limit of Prefect's that sessions of all
-    machines share. None: what the settings say. ``workspace`` is that of items that name
+    machines share; ``shards_on`` (``NAME`` or ``NAME=N``) the deployment of ``batch-shard`` whose workers carry the
+    shards out, N at a time. None: what the settings say. ``workspace`` is that of items that name
     none.
 
     Raises UsageError: InputError with all problems of the input, or those of :func:`atomic.prepare`.
@@ -139,13 +143,41 @@ def prepare_batch(
             concurrency=at_once,
             track=track or own.track,
             limit_across=SharedLimit.parse(across) if across else None,
+            shards_on=_shards_on(
+                shards_on or own.shards_on, at_once, own.shares, agent, shared=form.shared or not in_place
+            ),
         ),
         settings=settings,
         store=open_store(settings),
         workspace=mode,
+        agent=agent if isinstance(agent, str) else None,
+        config=None if config is None else Path(config).absolute(),
     )
     _check_places(request)
     return request
+
+
+def _shards_on(
+    text: str | None, at_once: int, shares: Mapping[str, int], agent: Agent | str | None, *, shared: bool
+) -> ShardsOn | None:
+    """The deployment that is asked for, with no more shards than sessions ``at_once``. Raises UsageError where they
+    could not keep to what holds for the batch. ``shared``: whether sessions may be at work in one folder."""
+    if not text:
+        return None
+    given = ShardsOn.parse(text)
+    asked = replace(given, shards=min(given.shards, at_once))
+    require_shareable(asked, shares)
+    if isinstance(agent, Agent):
+        raise UsageError(
+            "an Agent object cannot be handed on to workers", hint="give its command line, as text", key="agent"
+        )
+    if not shared and asked.shards > 1:
+        raise FolderBusy(
+            f"{asked.shards} shards at a time would be at work in the same folders, and get in each other's way",
+            hint=f"one at a time (--shards-on {asked.name}=1), --shared where they only read, or --workspace worktree",
+            what=f"{asked.shards} shards",
+        )
+    return asked
 
 
 def _check_places(request: BatchRequest) -> None:

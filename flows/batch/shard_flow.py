@@ -22,6 +22,7 @@ from flows.artifacts import Teller
 from flows.attempts import OnProgress, TaskAttempts, masker_of
 from flows.batch.carry_out import BatchRun
 from flows.batch.engine import OpenShard, Shard
+from flows.batch.pool import SHARD_FLOW
 from flows.batch.tracking import Track, tracked
 from flows.begun import unmarked
 from flows.cancel import handlers_in_force
@@ -38,6 +39,7 @@ class _Opened:
 
 
 _opened: ContextVar[_Opened] = ContextVar("_opened")
+_at_work: ContextVar[Shard] = ContextVar("_at_work")  # for the task that it is
 
 
 def in_shard_flows(run: BatchRun) -> OpenShard:
@@ -52,27 +54,38 @@ def in_shard_flows(run: BatchRun) -> OpenShard:
     return open_shard
 
 
-@flow(name="batch-shard", persist_result=False)
+@flow(name=SHARD_FLOW, persist_result=False)
 async def _shard_flow(batch: str, edition: str, number: int) -> State[None]:  # noqa: ARG001 - shown by Prefect
     opened = _opened.get()
     opened.obey()
+    request = opened.run.request
+    async with Teller(masker_of(request.form), pages=dashboard_address(request.settings)) as teller:
+        await in_this_flow(request.asked.track, teller)(opened.shard)
+    return Completed(message=_came_to(opened.shard))
+
+
+def in_this_flow(track: Track, teller: Teller) -> OpenShard:
+    """Carries a shard out in the flow run that this is called in."""
     context = FlowRunContext.get()
     assert context is not None and context.flow_run is not None, "this is a flow run"  # noqa: PT018
-    shard, request = opened.shard, opened.run.request
-    async with Teller(masker_of(request.form), pages=dashboard_address(request.settings)) as teller:
+    flow_run_id = str(context.flow_run.id)
+
+    async def open_shard(shard: Shard) -> None:
         with unmarked():
-            if request.asked.track == "shard":
+            if track == "shard":
+                _at_work.set(shard)
+                number = shard.engine.edition.shard or shard.number
                 named: Any = _shard_task.with_options(task_run_name=_literal(f"shard {number}"))
                 await named(number, return_state=True)
             else:
-                tracking = partial(SomeTracked, shard, request.asked.track, teller)
-                await shard.work(tracking, flow_run_id=str(context.flow_run.id))
-    return Completed(message=_came_to(shard))
+                await shard.work(partial(SomeTracked, shard, track, teller), flow_run_id=flow_run_id)
+
+    return open_shard
 
 
 @task(name="shard", retries=0, cache_policy=NO_CACHE, persist_result=False)
 async def _shard_task(number: int) -> State[None]:  # noqa: ARG001 - shown by Prefect
-    shard = _opened.get().shard
+    shard = _at_work.get()
     context = FlowRunContext.get()
     await shard.work(flow_run_id=str(context.flow_run.id) if context and context.flow_run else None)
     return Completed(message=_came_to(shard))

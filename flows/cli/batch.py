@@ -279,6 +279,16 @@ def batch(
             rich_help_panel=PREFECT,
         ),
     ] = None,
+    shards_on: Annotated[
+        str | None,
+        typer.Option(
+            "--shards-on",
+            metavar="NAME[=N]",
+            help="Have workers carry it out, N shards of up to 200 items at a time (4 unless given): the name of a "
+            "deployment of batch-shard. Default: batch.shards_on, none unless set.",
+            rich_help_panel=PREFECT,
+        ),
+    ] = None,
     ephemeral: Annotated[
         bool,
         typer.Option(
@@ -332,6 +342,7 @@ def batch(
         "track": track,
         "workspace": workspace,
         "limit_across": limit_across,
+        "shards_on": shards_on,
     }
     mode: Literal["ephemeral", "direct"] | None = "ephemeral" if ephemeral else "direct" if direct else None
     asked = BatchAsked(input, given, deadline, mode, as_json)

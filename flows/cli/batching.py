@@ -38,6 +38,12 @@ def carry_out(asked: BatchAsked) -> int:
             hint="leave out --ephemeral, or the limit (--limit-across, batch.limit_across)",
             key="limit_across",
         )
+    if mode == "ephemeral" and request.asked.shards_on is not None:
+        raise UsageError(
+            f"no worker knows the server of this command alone ({request.asked.shards_on} is asked for)",
+            hint="leave out --ephemeral, or the workers (--shards-on, batch.shards_on)",
+            key="shards_on",
+        )
     with adopting_orphans(), batch_progress_for(sys.stderr) as progress:
         run = BatchRun(request, progress)
         if mode == "direct":

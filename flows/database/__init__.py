@@ -11,7 +11,7 @@ From async code: ``await database.apart(items.claim, edition, 8)``.
 
 from __future__ import annotations
 
-from flows.database import control, cooldowns, editions, items, loading, runs
+from flows.database import control, cooldowns, editions, items, loading, runs, shards
 from flows.database.engine import Database
 from flows.database.facts import (
     ClaimedItem,
@@ -26,7 +26,9 @@ from flows.database.facts import (
     ItemRow,
     ItemState,
     Loaded,
+    ShardState,
     Spent,
+    Waiting,
 )
 from flows.database.ownership import HEARTBEAT_EVERY, HEARTBEAT_LIMIT
 
@@ -46,11 +48,14 @@ __all__ = [
     "ItemRow",
     "ItemState",
     "Loaded",
+    "ShardState",
     "Spent",
+    "Waiting",
     "control",
     "cooldowns",
     "editions",
     "items",
     "loading",
     "runs",
+    "shards",
 ]

@@ -86,6 +86,13 @@ def heartbeat(database: Database, edition: Edition) -> Control:
         return asked
 
 
+def ask_shards(database: Database, edition: Edition, control: Control) -> None:
+    """Ask something of the shards of a pool, as the owner of their edition. Raises EditionLost, DatabaseError."""
+    with database.writing() as connection:
+        terms.hold(connection, edition)
+        connection.execute(update(e).where(e.c.id == edition.id).values(control=control))
+
+
 def finish(database: Database, edition: Edition, *, reason: str = "", now: float | None = None) -> EditionStatus:
     """Carry it out no longer: ``finished`` when every item has ended, else ``stopped`` for a reason. What was running
     is pending again. Raises EditionLost, DatabaseError."""

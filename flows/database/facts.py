@@ -47,6 +47,34 @@ class Edition:
     resumed: bool  # it was there before
     taken_from: Owner | None  # the dead process that carried it out; None when it was ended properly, or is new
     counts: Counts  # as it was begun, before its input is loaded
+    shard: int | None = None  # the one that is this process's alone, where others carry out the rest
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """A shard of a pool, as the process that has opened it sees it."""
+
+    number: int
+    most: int  # items that it may take
+    taken: int
+    owner: Owner | None  # None until a worker has taken it up
+    silence: float  # seconds since its last heartbeat
+    ended: bool  # by its own word
+    reason: str  # why it ended before its time; empty where it did not
+
+    @property
+    def room(self) -> int:
+        """How many items it may still take."""
+        return max(0, self.most - self.taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What nobody has of an edition: items that may be claimed now, and when the next may (seconds since the epoch;
+    None: none is parked)."""
+
+    now: int
+    due: float | None
 
 
 @dataclass(frozen=True, slots=True)

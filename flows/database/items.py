@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select, tuple_, update
@@ -22,10 +22,12 @@ from flows.database.engine import Database
 from flows.database.facts import ClaimedItem, Counts, Edition, Ended, ItemResult, ItemState
 from flows.database.runs import Recorded
 from flows.database.tables import items as t
+from flows.database.tables import shards as s
 
 # What says nothing of the item itself: it is to do again when the batch goes on.
 UNDECIDED = frozenset({FailureKind.CANCELLED, FailureKind.BUDGET, FailureKind.INTERRUPTED})
 MOST_CLAIMED = 1000  # items at a time; no batch has more at work, and SQLite has a limit of variables
+_SHOWN = (t.c.custom_id, t.c.position, t.c.kind, t.c.run_id, t.c.result)  # of an item that has ended
 _PAGE = 1000  # results at a time: what is held in memory
 
 
@@ -54,8 +56,10 @@ def claim(
     database: Database, edition: Edition, n: int, *, shard: int | None = None, now: float | None = None
 ) -> list[ClaimedItem]:
     """Up to ``n`` items (at most MOST_CLAIMED) for the caller alone: parked ones whose time has come, then pending ones
-    in the input's order. Empty when there is nothing to do now. Raises EditionLost, DatabaseError."""
-    return _take(database, edition, n, (statements.DUE, statements.FREE), shard, now)
+    in the input's order. Where a shard is the caller's, items that others have parked stay theirs. Empty when there is
+    nothing to do now. Raises EditionLost, DatabaseError."""
+    due = statements.DUE if edition.shard is None else statements.DUE_HERE
+    return _take(database, edition, n, (due, statements.FREE), shard, now)
 
 
 def claim_parked(
@@ -74,7 +78,9 @@ def _take(
     shard: int | None,
     now: float | None,
 ) -> list[ClaimedItem]:
-    given = {"of": edition.id, "this_term": edition.term, "now": time.time() if now is None else now}
+    shard = edition.shard or shard
+    at = time.time() if now is None else now
+    given = {"of": edition.id, "this_term": edition.term, "for_shard": shard, "now": at}
     left = min(n, MOST_CLAIMED)
     found: list[int] = []
     with database.writing() as connection:
@@ -84,7 +90,10 @@ def _take(
                 found += connection.execute(query, {**given, "most": left - len(found)}).scalars()
         if not found:
             return []
-        rows = connection.execute(statements.TAKE, {**given, "ids": found, "for_shard": shard}).all()
+        rows = connection.execute(statements.TAKE, {**given, "ids": found}).all()
+        if edition.shard is not None:
+            more = {"taken": s.c.taken + len(found)}
+            connection.execute(update(s).where(*terms.of_shard(edition)).values(more))
     order = {item_id: at for at, item_id in enumerate(found)}
     return [_claimed(edition, row) for row in sorted(rows, key=lambda row: order[row.id])]
 
@@ -174,18 +183,9 @@ def _carry_out(
     return held
 
 
-def release_shard(database: Database, edition: Edition, shard: int) -> int:
-    """Give back what a shard that died had claimed. Returns how many. Raises EditionLost, DatabaseError."""
-    with database.writing() as connection:
-        terms.hold(connection, edition)
-        return put_back(connection, edition.id, shard=shard)
-
-
-def put_back(connection: Connection, edition_id: int, *, shard: int | None = None) -> int:
-    """Make running items pending, all or a shard's. Whoever calls has seen to it that nobody is at work on them."""
+def put_back(connection: Connection, edition_id: int) -> int:
+    """Make running items pending. Whoever calls has seen to it that nobody is at work on them."""
     query = update(t).where(t.c.edition_id == edition_id, t.c.state == "running")
-    if shard is not None:
-        query = query.where(t.c.shard == shard)
     return connection.execute(query.values(state="pending", held=False, changed_at=time.time())).rowcount
 
 
@@ -211,10 +211,12 @@ def kinds(database: Database, edition_id: int) -> dict[FailureKind, int]:
     return {FailureKind(row.kind or FailureKind.UNKNOWN): row.n for row in rows}
 
 
-def next_due(database: Database, edition_id: int) -> float | None:
-    """When the first parked item may be claimed (seconds since the epoch); None when none is parked. Raises
-    DatabaseError."""
-    query = select(func.min(t.c.parked_until)).where(t.c.edition_id == edition_id, t.c.parked_until.is_not(None))
+def next_due(database: Database, edition: Edition) -> float | None:
+    """When the first parked item may be claimed (seconds since the epoch), of the caller's shard where one is; None
+    when none is parked. Raises DatabaseError."""
+    query = select(func.min(t.c.parked_until)).where(t.c.edition_id == edition.id, t.c.parked_until.is_not(None))
+    if edition.shard is not None:
+        query = query.where(t.c.shard == edition.shard, t.c.term == edition.term)
     with database.reading() as connection:
         due: float | None = connection.execute(query).scalar()
         return due
@@ -227,16 +229,53 @@ def results(database: Database, edition_id: int) -> Iterator[ItemResult]:
     yield from heapq.merge(*pages, key=lambda one: one.position)
 
 
+def ended_from(
+    database: Database, edition_id: int, position: int, known: Container[str]
+) -> tuple[int | None, list[ItemResult]]:
+    """The items from this position of the input on that have ended, without the ``known`` ids, in the order in which
+    they did; and the position from which on some have not, None where all have. Raises DatabaseError."""
+    here = t.c.edition_id == edition_id
+    query = select(t.c.id, t.c.custom_id).where(here, t.c.state.in_([*Status]), t.c.position >= position)
+    found: list[ItemResult] = []
+    with database.reading() as connection:
+        # In this order: an item that ends between the two is among those that are found.
+        first = _first_left(connection, edition_id)
+        ended = connection.execute(query.order_by(t.c.changed_at, t.c.id)).all()
+        new = [row.id for row in ended if row.custom_id not in known]
+        for at in range(0, len(new), _PAGE):
+            page = new[at : at + _PAGE]
+            rows = connection.execute(select(t.c.state, *_SHOWN, t.c.id).where(t.c.id.in_(page))).all()
+            by_id = {row.id: _result(row, Status(row.state)) for row in rows}
+            found += [by_id[one] for one in page]
+    return first, found
+
+
+def first_left(database: Database, edition_id: int) -> int | None:
+    """The first position in the input of an item that has not ended; None where all have. Raises DatabaseError."""
+    with database.reading() as connection:
+        return _first_left(connection, edition_id)
+
+
+def _first_left(connection: Connection, edition_id: int) -> int | None:
+    left = t.c.edition_id == edition_id, t.c.state.in_(("pending", "running", "parked"))
+    first: int | None = connection.execute(select(func.min(t.c.position)).where(*left)).scalar()
+    return first
+
+
+def _result(row: Row[*tuple[Any, ...]], status: Status) -> ItemResult:
+    kind = None if row.kind is None else FailureKind(row.kind)
+    return ItemResult(row.custom_id, row.position, status, kind, row.run_id, row.result)
+
+
 def _pages(database: Database, edition_id: int, status: Status) -> Iterator[ItemResult]:
-    wanted = select(t.c.id, t.c.custom_id, t.c.position, t.c.kind, t.c.run_id, t.c.result)
+    wanted = select(t.c.id, *_SHOWN)
     query = wanted.where(t.c.edition_id == edition_id, t.c.state == status).order_by(t.c.position, t.c.id).limit(_PAGE)
     after = (-1, 0)
     while True:
         with database.reading() as connection:
             rows = connection.execute(query.where(tuple_(t.c.position, t.c.id) > after)).all()
         for row in rows:
-            kind = None if row.kind is None else FailureKind(row.kind)
-            yield ItemResult(row.custom_id, row.position, status, kind, row.run_id, row.result)
+            yield _result(row, status)
         if len(rows) < _PAGE:
             return
         after = (rows[-1].position, rows[-1].id)

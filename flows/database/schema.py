@@ -6,7 +6,7 @@ from sqlalchemy import Connection, inspect, text
 
 from atomic.errors import DatabaseError
 
-HEAD = "0002"  # the newest migration: a database that has it needs no look at the others
+HEAD = "0003"  # the newest migration: a database that has it needs no look at the others
 VERSION_TABLE = "atomic_flows_version"  # not Alembic's own name, which others in the same database use
 _LOCK = 0x61746F6D  # any number, the same for all: two processes that migrate at once take turns
 

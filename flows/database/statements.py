@@ -50,6 +50,11 @@ def _claimable(query: Select[int]) -> Select[int]:
 _PARKED = select(t.c.id).where(_HERE, t.c.state == "parked")
 PARKED = _claimable(_PARKED.order_by(t.c.position))
 DUE = _claimable(_PARKED.where(t.c.parked_until <= bindparam("now")).order_by(t.c.parked_until, t.c.position))
+_OWN = t.c.shard.is_(None) | (t.c.shard == bindparam("for_shard")) | (t.c.term != bindparam("this_term"))
+# A run that waits in a shard's process is that process's to go on with.
+DUE_HERE = _claimable(
+    _PARKED.where(t.c.parked_until <= bindparam("now"), _OWN).order_by(t.c.parked_until, t.c.position)
+)
 FREE = _claimable(
     select(t.c.id)
     .where(_HERE, t.c.state == "pending", t.c.held.is_(False) | (t.c.term != bindparam("this_term")))

@@ -131,6 +131,21 @@ parked_index = Index(
     postgresql_where=items.c.parked_until.is_not(None),
 )
 
+shards = Table(  # those that workers of a pool carry out
+    "shards",
+    metadata,
+    Column("edition_id", Number, ForeignKey("editions.id", ondelete="CASCADE"), primary_key=True),
+    Column("term", Integer, primary_key=True),  # of the edition, as it was when the shard was opened
+    Column("number", Integer, primary_key=True),  # from 1, in that term
+    Column("most", Integer, nullable=False),  # items that it may take
+    Column("taken", Integer, nullable=False),  # items that it has claimed so far
+    Column("heartbeat_at", Double),  # by the database's clock; null until a worker has taken it up
+    Column("ended_at", Double),  # from then on whatever it writes is refused
+    *_owner(),
+    Column("reason", Words, nullable=False),  # why it ended before its time
+    Column("form", Words, nullable=False),  # JSON: how its items are carried out; empty when it has ended
+)
+
 cooldowns = Table(
     "cooldowns",
     metadata,

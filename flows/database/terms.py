@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, select
 from atomic.errors import EditionLost
 from flows.database.facts import Edition
 from flows.database.tables import editions as e
+from flows.database.tables import shards as s
 
 
 def ours(edition: Edition) -> tuple[ColumnElement[bool], ...]:
@@ -22,10 +23,29 @@ _HOLD = (
 )
 
 
+_HOLD_SHARD = (
+    select(e.c.id)
+    .join(s, (s.c.edition_id == e.c.id) & (s.c.term == e.c.term))
+    .where(e.c.id == bindparam("of"), e.c.term == bindparam("this_term"), e.c.status == "running")
+    .where(s.c.number == bindparam("this_shard"), s.c.ended_at.is_(None))
+    .with_for_update(read=True)
+)
+
+
 def hold(connection: Connection, edition: Edition) -> None:
-    """Within the connection's transaction nobody else begins the edition. Raises EditionLost where somebody has."""
-    if connection.execute(_HOLD, {"of": edition.id, "this_term": edition.term}).first() is None:
+    """Within the connection's transaction nobody else begins the edition, or closes the shard of it that is this
+    process's. Raises EditionLost where somebody has."""
+    given: dict[str, int] = {"of": edition.id, "this_term": edition.term}
+    query = _HOLD
+    if edition.shard is not None:
+        query, given["this_shard"] = _HOLD_SHARD, edition.shard
+    if connection.execute(query, given).first() is None:
         raise lost(edition)
+
+
+def of_shard(edition: Edition) -> tuple[ColumnElement[bool], ...]:
+    """Conditions on the row of the shard that is this process's, while it is open."""
+    return s.c.edition_id == edition.id, s.c.term == edition.term, s.c.number == edition.shard, s.c.ended_at.is_(None)
 
 
 def lost(edition: Edition) -> EditionLost:

@@ -24,6 +24,7 @@ from typing import Literal
 from atomic.record import RunRecord
 from atomic.settings import Settings
 from flows.batch import BatchResult, BatchRun, prepare_batch
+from flows.batch.engine import Engine
 from tests.e2e.real import PROVIDERS, RealAgent, set_up
 from tests.e2e.releases import RELEASES
 from tests.loopback.provider import Provider
@@ -124,7 +125,7 @@ class Limited:
             refused += seen.refused
         first, second = (f"{self.real.scope}/{name}" for name in PROVIDERS)
         share, running = 0, (0, 0)
-        if engine is not None:
+        if isinstance(engine, Engine):
             in_use = engine._slots._in_use
             share, running = engine._slots.share(PROVIDERS[0]).allowed, (in_use[PROVIDERS[0]], in_use[PROVIDERS[1]])
         seconds = time.monotonic() - self.begun_at

@@ -6,7 +6,7 @@ import pytest
 
 from atomic.errors import BatchNotFound, EditionBusy, EditionLost, UsageError
 from atomic.record.owner import this_process
-from flows.database import HEARTBEAT_LIMIT, Counts, Database, control, editions, items, loading
+from flows.database import HEARTBEAT_LIMIT, Counts, Database, control, editions, items, loading, shards
 from tests.flows.databases import Where, let_be_silent, rows, work_off
 
 ELSEWHERE = this_process().model_copy(update={"host": "another-machine", "boot_id": "another boot"})
@@ -144,7 +144,8 @@ def test_whoever_was_taken_for_dead_spoils_nothing_when_it_comes_back(database: 
         lambda: loading.load(database, theirs, rows("c")),
         lambda: items.claim(database, theirs, 1),
         lambda: items.release(database, theirs, [a.id]),
-        lambda: items.release_shard(database, theirs, 1),
+        lambda: shards.open_one(database, theirs, 1, most=1, form=""),
+        lambda: shards.reap(database, theirs, 1),
         lambda: items.park(database, theirs, a.id, until=0, kind=None),
         lambda: items.end(database, theirs, []),
     ):

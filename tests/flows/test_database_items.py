@@ -154,10 +154,10 @@ def test_a_parked_item_is_claimed_when_its_time_has_come(database: Database, edi
         assert items.park(database, edition, one.id, until=until, kind=FailureKind.RATE_LIMIT, run_id="r")
     assert not items.park(database, edition, a.id, until=0, kind=None)
     assert items.counts(database, edition.id) == Counts(parked=3)
-    assert items.next_due(database, edition.id) == 200
+    assert items.next_due(database, edition) == 200
     assert items.claim(database, edition, 3, now=199) == []
     assert [one.custom_id for one in items.claim(database, edition, 3, now=300)] == ["b", "a"]
-    assert items.next_due(database, edition.id) == 400
+    assert items.next_due(database, edition) == 400
 
 
 def test_parked_items_outlast_their_owner_and_may_be_given_up(database: Database, edition: Edition) -> None:
@@ -172,16 +172,7 @@ def test_parked_items_outlast_their_owner_and_may_be_given_up(database: Database
     assert given_up.custom_id == "a"
     items.end(database, edition, [came_to(given_up.id, FailureKind.QUOTA)])
     assert items.counts(database, edition.id) == Counts(pending=1, failed=1)
-    assert items.next_due(database, edition.id) is None
-
-
-def test_a_shards_items_are_given_back_without_the_others(database: Database, edition: Edition) -> None:
-    loading.load(database, edition, rows("a", "b", "c"))
-    items.claim(database, edition, 2, shard=1)
-    [c] = items.claim(database, edition, 1, shard=2)
-    assert items.release_shard(database, edition, 1) == 2
-    assert [one.custom_id for one in items.claim(database, edition, 5)] == ["a", "b"]
-    assert items.end(database, edition, [came_to(c.id)]) == {c.id}
+    assert items.next_due(database, edition) is None
 
 
 def test_an_item_ends_once(database: Database, edition: Edition) -> None:
