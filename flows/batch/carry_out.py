@@ -21,12 +21,12 @@ from flows.batch.items import changed, origin_of, rows_of
 from flows.batch.pool import Pool
 from flows.batch.preflight import preflight
 from flows.batch.probes import Probes, askable
+from flows.batch.recovered import keep_recovered
 from flows.batch.results import ERRORS, RESULTS, ResultFiles, check_output
 from flows.batch.stopping import Stop
 from flows.batch.webhook import send, wanted
 from flows.cooldowns import SharedCooldowns, shared_names
 from flows.database import HEARTBEAT_EVERY, Counts, Database, Edition, Loaded, editions, items, loading, runs, shards
-from flows.database.runs import Recorded
 from flows.unsettled import recover_and_note
 
 
@@ -318,16 +318,6 @@ def of_loading(loaded: Loaded, counts: Counts) -> str:
         "to do": counts.left,
     }
     return ", ".join(f"{n} {what}" for what, n in told.items() if n)
-
-
-def keep_recovered(database: Database, request: BatchRequest, recovered: Recovered) -> None:
-    """Note in the history what the runs came to that a dead process of this batch left. Raises DatabaseError."""
-    found = []
-    for one in recovered.runs:
-        if one.run.batch == request.name:
-            folder = request.store.open(one.run.run_id)
-            found.append(Recorded(one.run, [attempt.read() for attempt in folder.attempts()], one.folder))
-    runs.record_runs(database, found)
 
 
 async def _finish(database: Database, edition: Edition, reason: str) -> None:

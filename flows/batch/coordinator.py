@@ -14,6 +14,7 @@ from flows.batch.engine import PACE_WINDOW, SHARD_SIZE, OnProgress
 from flows.batch.facts import BatchProgress, BatchRequest, Ending
 from flows.batch.gathering import Gathering
 from flows.batch.pool import Live, Pool, PoolAway, Seen, ShardsOn, Share, next_share, size_of
+from flows.batch.recovered import keep_recovered
 from flows.batch.results import ResultFiles
 from flows.batch.shard_form import form_of
 from flows.batch.stopping import How, Stop
@@ -313,7 +314,8 @@ class Coordinator:
         one = self._open[number]
         if one.taken and one.state is not None and not one.state.ended:
             # Its worker died: what it has left on this machine is ended before another one takes its items up.
-            await recover_and_note(self.request.store, adopt=self.request.settings.adopt)
+            recovered = await recover_and_note(self.request.store, adopt=self.request.settings.adopt)
+            await self._database.apart(keep_recovered, self.request, recovered)
         ended = await self._database.apart(shards.reap, self.edition, number, again=self.stop.how is None)
         del self._open[number]
         self._given -= one.share.most - ended

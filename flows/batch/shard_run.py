@@ -18,6 +18,7 @@ from flows.batch.engine import Engine, OpenShard, directly
 from flows.batch.facts import BatchRequest
 from flows.batch.gathering import NoFiles
 from flows.batch.preflight import preflight
+from flows.batch.recovered import keep_recovered
 from flows.batch.shard_form import request_of
 from flows.batch.stopping import Stop
 from flows.database import Control, Counts, Database, Edition, runs, shards
@@ -44,7 +45,8 @@ class ShardRun:
         DatabaseError, PlaceError, RecordError. A cancel is passed on when nothing lives any more."""
         reason = "it was cancelled"
         try:
-            await recover_and_note(self.request.store, adopt=self.request.settings.adopt)
+            recovered = await recover_and_note(self.request.store, adopt=self.request.settings.adopt)
+            await self._database.apart(keep_recovered, self.request, recovered)
             self.request, said = await preflight(self.request)
             self.said += said
             files = NoFiles(self.request.output, self.edition.batch, self.edition.name)

@@ -23,6 +23,7 @@ from atomic.record import RunRecord
 from flows import batch_shard
 from flows.batch import BatchResult, Ending, run_batch
 from flows.database import Database, control
+from flows.history import RunFilter, runs_page
 from flows.server import ServerInfo
 from tests.flows.prefect_server import Place, until
 
@@ -122,6 +123,12 @@ async def test_a_killed_shard_is_taken_up_by_another_and_no_answer_is_bought_twi
     assert all(len(runs[str(run.custom_id)]) == 1 for run in before if run.ended)
     states = Counter(run.state_name for run in await shard_runs("killed"))
     assert states == {"Completed": 2, "Crashed": 1}
+    database = Database.open(home=pooled.home)
+    told = runs_page(database, RunFilter(batch="killed"), limit=100).rows
+    database.close()
+    assert {one.run_id: one.status for one in told} == {
+        run.run_id: run.status for of_item in runs.values() for run in of_item
+    }
     assert not pooled.markers()
 
 
