@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect.client.schemas.objects import FlowRun
+from prefect.context import FlowRunContext
 
 from atomic.errors import FolderBusy, PolicyError, SettingsError
 from atomic.record import Owner
@@ -452,7 +453,7 @@ async def test_a_night_that_is_refused_is_noted_unless_it_had_begun(
     settings = Settings(home=tmp_path / "home")
     monkeypatch.setattr(taking, "load_settings", lambda *_: settings)
     context = SimpleNamespace(flow_run=SimpleNamespace(id=UUID(int=0)))
-    monkeypatch.setattr(taking.FlowRunContext, "get", lambda: context)
+    monkeypatch.setattr(FlowRunContext, "get", lambda: context)
     given = {"input": str(tmp_path / "in.txt"), "name": "nightly", "agent": "scripted", "models": ["scripted/ok"]}
     state = await taking.take_turn(given, How("skip", 300, None, None))
     assert state.is_failed()
