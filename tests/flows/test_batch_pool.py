@@ -48,7 +48,7 @@ def pooled(tmp_path_factory: pytest.TempPathFactory, server: ServerInfo) -> Iter
         try:
             yield place
         finally:
-            worker.send_signal(signal.SIGINT)
+            worker.terminate()  # SIGINT may be ignored where this was started
             worker.wait(60)
             log.close()
     for process in place.started:
