@@ -24,19 +24,21 @@ from atomic.record.files import encode, make_folder, write_file
 from atomic.record.owner import OwnerState, state_of, this_process
 from flows.unsettled import NOTES, Begun
 
-TAG = "begun-"  # and the rest of the note's name
+NOTE = "begun-"  # begins a note's name
+MARK = f"atomic-flows:{NOTE}"  # begins the tag: no tag that a user would give
 CRASHED = "the process that carried it out has ended, and Prefect was not told how"
 
 
 @contextlib.contextmanager
 def noted(home: Path) -> Iterator[None]:
     """Note that a flow run begins here. The note stays where the body raises: nobody knows what the server was told."""
-    name = f"{TAG}{uuid.uuid4().hex[:12]}"
-    note = home / NOTES / f"{name}.json"
-    begun = Begun(tag=name, owner=this_process(), api=PREFECT_API_URL.value() or "", noted_at=time.time())
+    drawn = uuid.uuid4().hex[:12]
+    tag = f"{MARK}{drawn}"
+    note = home / NOTES / f"{NOTE}{drawn}.json"
+    begun = Begun(tag=tag, owner=this_process(), api=PREFECT_API_URL.value() or "", noted_at=time.time())
     make_folder(note.parent)
     write_file(note, encode(begun.model_dump(mode="json")))
-    with tags(name):
+    with tags(tag):
         yield
     note.unlink(missing_ok=True)
 
@@ -50,7 +52,7 @@ def unmarked() -> Iterator[None]:
 
 def without_mark(given: Any) -> set[str]:
     """Tags without the one of :func:`noted`."""
-    return {tag for tag in given if not tag.startswith(TAG)}
+    return {tag for tag in given if not tag.startswith(MARK)}
 
 
 async def end_begun(note: Begun, client: PrefectClient, *, known: frozenset[str], forget_after: float) -> bool:

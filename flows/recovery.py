@@ -29,7 +29,7 @@ from atomic.recovery import Adopt, Recovered
 from atomic.runner import open_store
 from atomic.settings import load_settings
 from atomic.text import Masker, one_line
-from flows.begun import TAG, crash, end_begun
+from flows.begun import NOTE, crash, end_begun
 from flows.unsettled import Begun, Unsettled, notes_in, recover_and_note
 
 SETTLE_LIMIT = 15.0  # seconds for all notes together: a start-up must not hang on a server that does not answer
@@ -56,10 +56,10 @@ async def settle(store: RunStore) -> int:
     try:
         async with asyncio.timeout(SETTLE_LIMIT), get_client() as client:
             for path in notes:
-                if not path.name.startswith(TAG):
+                if not path.name.startswith(NOTE):
                     await _settle_note(path, store, client)
             for path in notes:
-                if path.name.startswith(TAG):
+                if path.name.startswith(NOTE):
                     await _end_begun(path, store, client)
     except Exception:  # noqa: BLE001 - whatever keeps the server from answering: the notes stay
         pass

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.context import TagsContext, tags
 
+from flows.begun import noted, without_mark
 from flows.recovery import recover_flows
 from flows.unsettled import notes_in
 from tests.flows.prefect_server import Place, read_back
@@ -83,13 +86,18 @@ async def test_a_flow_run_killed_before_any_record_of_it_is_ended_by_the_next_st
     assert notes_in(place.home) == []
 
 
+def test_a_tag_of_the_users_own_is_no_mark_of_a_beginning(tmp_path: Path) -> None:
+    with tags("begun-in-may"), noted(tmp_path):
+        given = TagsContext.get().current_tags
+        assert len(given) == 2
+        assert without_mark(given) == {"begun-in-may"}
+
+
 async def test_a_flow_run_that_went_well_keeps_no_mark_of_its_beginning(place: Place) -> None:
     process = place.start(PROGRAM.replace("os.kill", "(lambda *_: None)"))
     process.communicate()
     (run,) = place.runs()
     assert run.flow_run_id is not None
     flow_run, tasks = await read_back(run.flow_run_id)
-    assert not [
-        tag for tag in (*flow_run.tags, *(tag for task in tasks for tag in task.tags)) if tag.startswith("begun-")
-    ]
+    assert not [tag for tag in (*flow_run.tags, *(tag for task in tasks for tag in task.tags)) if "begun-" in tag]
     assert notes_in(place.home) == []
