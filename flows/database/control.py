@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from atomic.errors import BatchNotFound
 from atomic.record.owner import this_process
@@ -20,8 +20,8 @@ NEWEST = 20  # editions that a listing shows: three weeks of nights
 
 
 def batch_names(database: Database) -> list[str]:
-    """The names of all batches, those first whose newest edition is the newest. Raises DatabaseError."""
-    newest = select(e.c.id).where(e.c.batch_id == b.c.id).order_by(e.c.id.desc()).limit(1).scalar_subquery()
+    """The names of all batches, the one begun last first. Raises DatabaseError."""
+    newest = select(func.max(e.c.begun_at)).where(e.c.batch_id == b.c.id).scalar_subquery()
     with database.reading() as connection:
         return list(connection.execute(select(b.c.name).order_by(newest.desc().nulls_last(), b.c.name)).scalars())
 
@@ -29,7 +29,7 @@ def batch_names(database: Database) -> list[str]:
 def editions_of(database: Database, batch: str, *, limit: int = NEWEST) -> list[EditionState]:
     """The editions of a batch, the newest first. Raises BatchNotFound, DatabaseError."""
     with database.reading() as connection:
-        rows = connection.execute(_editions(batch).order_by(e.c.id.desc()).limit(limit)).all()
+        rows = connection.execute(_editions(batch).order_by(e.c.created_at.desc(), e.c.id.desc()).limit(limit)).all()
         found = [_state(connection, row) for row in rows]
     if not found:
         raise _unknown(database, batch)

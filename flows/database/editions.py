@@ -175,7 +175,9 @@ def _chosen(connection: Connection, batch_id: int, name: str | None) -> Row[*tup
     if name is not None:
         return connection.execute(query.where(e.c.name == name)).first()
     query = query.where(e.c.status != "skipped")
-    return connection.execute(query.order_by(e.c.status == "finished", e.c.id.desc()).limit(1)).first()
+    return connection.execute(
+        query.order_by(e.c.status == "finished", e.c.created_at.desc(), e.c.id.desc()).limit(1)
+    ).first()
 
 
 def _free_name(connection: Connection, batch_id: int, asked: str | None, now: float, batch: str) -> str:

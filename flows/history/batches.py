@@ -21,7 +21,7 @@ ENDED = ("answered", "failed")
 
 def batches_page(database: Database, *, after: int = 0, limit: int) -> BatchPage:
     """Batches, the one begun last first, from the ``after``-th on. Raises DatabaseError."""
-    newest = func.max(e.c.id)
+    newest = func.max(e.c.begun_at)  # not by rows: a rebuilt history has them in another order
     query = (
         select(b.c.name, func.count(e.c.id)).join(e, e.c.batch_id == b.c.id, isouter=True).group_by(b.c.id, b.c.name)
     )

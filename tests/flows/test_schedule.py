@@ -27,6 +27,7 @@ from flows.cli.batches import shown_editions
 from flows.cli.serving_schedules import Teller
 from flows.database import Counts, Database, EditionState, ItemRow, control, editions, loading
 from flows.database.editions import DIED
+from flows.history import batches_page
 from flows.schedule import read_schedules, taking
 from flows.schedule.deployments import deployment_of
 from flows.schedule.missed import missed_times
@@ -466,6 +467,19 @@ async def test_a_night_that_is_refused_is_noted_unless_it_had_begun(
     assert edition.name == edition_of(at)
     told = ("finished", "") if begun else ("skipped", "it could not begin: another session is at work in there")
     assert (edition.status, edition.reason) == told
+
+
+def test_the_newest_is_what_began_last_in_whatever_order_the_rows_were_written(tmp_path: Path) -> None:
+    database = Database.open(home=tmp_path)
+    try:
+        for batch, edition, at in (("b", "later", 300.0), ("b", "earlier", 100.0), ("a", "between", 200.0)):
+            editions.finish(database, editions.begin(database, batch, edition=edition, now=at))
+        assert [one.name for one in control.editions_of(database, "b")] == ["later", "earlier"]
+        assert control.batch_names(database) == ["b", "a"]
+        assert [row.name for row in batches_page(database, limit=5).rows] == ["b", "a"]
+        assert editions.begin(database, "b").name == "later"
+    finally:
+        database.close()
 
 
 def test_a_batch_that_only_ever_was_skipped_begins_anew(tmp_path: Path) -> None:
